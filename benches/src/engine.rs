@@ -1,6 +1,6 @@
 //! The engine alone, with a toy model: nodes that pass tokens to random nodes and do nothing else.
 //!
-//! Prints million messages per second on one thread, on two, and under the textbook global heap, the best of a few rounds each.
+//! Prints million messages per second on one thread, on two, and under the textbook executor with one global heap, the best of a few rounds each.
 
 use std::time::Instant;
 
@@ -20,6 +20,7 @@ struct Toss;
 impl Model for Toss {
     type Node = random::Stream;
     type Payload = u32;
+    type Hint = ();
 
     fn start(&self, _: &mut random::Stream, _: NodeIndex, out: &mut impl Scheduler<u32>) {
         for token in 0..TOKENS_PER_NODE {
@@ -57,7 +58,8 @@ fn main() {
     let nodes = || (0..NODES).map(|id| random::Node::Host.stream(1, u64::from(id))).collect::<Vec<_>>();
     let order: Vec<NodeIndex> = (0..NODES).collect();
     let windows = |threads| {
-        let setup = Setup { parts: Some(contiguous(&order, None, |_| 1, threads)), ..Setup::new(LATENCY) };
+        let setup =
+            Setup { partition: Some(contiguous(&order, None, |_| 1, threads)), ..Setup::new(LATENCY) };
         Engine::new(&Toss, nodes(), setup).expect("messages take time").run().messages
     };
     let rate = |run: &dyn Fn() -> u64| {

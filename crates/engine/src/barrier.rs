@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, fence, spin_loop};
 
-/// Lets `parties` threads wait for each other: awake for a while, then asleep.
+/// Lets `threads` threads wait for each other: spinning for a while, then asleep.
 ///
-/// On idle cores the others are nearly there, and to be woken takes longer than to wait for them. Where threads share cores, one that waits awake
-/// keeps the others from coming; so only a small part of a thread's time may go into waiting awake in vain. If a party panics, the
-/// others are released and told so instead of waiting for ever.
+/// On idle cores the others are nearly there, and to be woken takes longer than to wait for them. Where threads share cores, one that spins
+/// keeps the others from arriving; so only a small part of a thread's time may be spent on spinning without success. If a thread panics, the
+/// others are released with an error instead of waiting for ever.
 pub(crate) struct Barrier {
-    parties: usize,
+    threads: usize,
     arrived: AtomicUsize,
     generation: AtomicUsize,
     broken: AtomicBool,
@@ -30,38 +30,38 @@ pub(crate) struct Guard<'a>(&'a Barrier);
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.give_up();
+            self.0.break_barrier();
         }
     }
 }
 
-/// For how long a thread may wait awake. What was in vain is taken off, and a part of all time comes on.
-pub(crate) struct Patience {
+/// For how long a thread may spin: a budget from which spins without success are taken, and which grows by a part of all time.
+pub(crate) struct SpinBudget {
     left: Duration,
-    most: Duration,
-    /// When its latest wait was over.
+    max: Duration,
+    /// When the latest wait was over.
     since: Instant,
 }
 
-impl Patience {
-    /// What a thread has at most: a few times what it takes to be woken. Under loom, where no test may depend on the time, it has none and looks once.
-    const MOST: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_micros(200) };
-    /// Of so much time one part may go into waiting awake in vain.
+impl SpinBudget {
+    /// The largest budget: a few times what it takes to be woken. Under loom, where no test may depend on the time, it is zero and a thread looks once.
+    const MAX: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_micros(200) };
+    /// One part in this many of all time may be spent on spinning without success.
     const PARTS: u32 = 32;
 
-    /// That of one of this many threads: none if they cannot all run at once.
-    pub(crate) fn new(parties: usize) -> Self {
+    /// The budget of one of this many threads: zero if they cannot all run at once.
+    pub(crate) fn new(threads: usize) -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
-        let most = if parties <= cores { Self::MOST } else { Duration::ZERO };
-        Patience { left: most, most, since: Instant::now() }
+        let max = if threads <= cores { Self::MAX } else { Duration::ZERO };
+        SpinBudget { left: max, max, since: Instant::now() }
     }
 
-    /// Waits awake, as long as there is patience left; says whether the wait is over.
-    fn look(&mut self, is_over: impl Fn() -> bool) -> bool {
+    /// Spins as long as the budget lasts; returns whether the wait is over.
+    fn spin(&mut self, is_over: impl Fn() -> bool) -> bool {
         let begin = Instant::now();
-        self.left = (self.left + (begin - self.since) / Self::PARTS).min(self.most);
+        self.left = (self.left + (begin - self.since) / Self::PARTS).min(self.max);
         loop {
-            for _ in 0..LOOKS {
+            for _ in 0..SPINS {
                 if is_over() {
                     return true;
                 }
@@ -75,13 +75,13 @@ impl Patience {
     }
 }
 
-/// From one look at the time to the next: about a microsecond.
-const LOOKS: u32 = if cfg!(loom) { 1 } else { 16 };
+/// Spins from one look at the clock to the next: about a microsecond.
+const SPINS: u32 = if cfg!(loom) { 1 } else { 16 };
 
 impl Barrier {
-    pub(crate) fn new(parties: usize) -> Self {
+    pub(crate) fn new(threads: usize) -> Self {
         Barrier {
-            parties,
+            threads,
             arrived: AtomicUsize::new(0),
             generation: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
@@ -95,10 +95,10 @@ impl Barrier {
         Guard(self)
     }
 
-    /// Waits for all parties. What any of them wrote before is seen by all after.
-    pub(crate) fn wait(&self, patience: &mut Patience) -> Result<(), Broken> {
+    /// Waits for all threads. What any of them wrote before is visible to all after.
+    pub(crate) fn wait(&self, spin_budget: &mut SpinBudget) -> Result<(), Broken> {
         let generation = self.generation.load(Ordering::Acquire);
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parties {
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.store(0, Ordering::Relaxed);
             self.generation.store(generation.wrapping_add(1), Ordering::Release);
             self.wake();
@@ -107,18 +107,18 @@ impl Barrier {
         let is_over = || self.generation.load(Ordering::Acquire) != generation;
         let is_broken = || self.broken.load(Ordering::Acquire);
         let ends = || is_over() || is_broken();
-        if !patience.look(ends) {
+        if !spin_budget.spin(ends) {
             self.sleep(ends);
         }
-        patience.since = Instant::now();
+        spin_budget.since = Instant::now();
         if is_over() { Ok(()) } else { Err(Broken) }
     }
 
     fn sleep(&self, ends: impl Fn() -> bool) {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.sleepers.fetch_add(1, Ordering::Relaxed);
-        // The other half of this fence is in `wake`: who releases the barrier sees a sleeper, or the sleeper sees that it is released, as
-        // both look after they have written.
+        // Pairs with the fence in `wake`: the thread that releases the barrier sees a sleeper, or the sleeper sees that it is released, as
+        // both read after they have written.
         fence(Ordering::SeqCst);
         while !ends() {
             lock = self.released.wait(lock).unwrap_or_else(PoisonError::into_inner);
@@ -126,13 +126,13 @@ impl Barrier {
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Tells all others that one of them will never come.
-    fn give_up(&self) {
+    /// Releases all others with an error, as one thread will never arrive.
+    fn break_barrier(&self) {
         self.broken.store(true, Ordering::Release);
         self.wake();
     }
 
-    /// Wakes all who sleep, after what they wait for was written.
+    /// Wakes all sleepers, after what they wait for was written.
     fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.sleepers.load(Ordering::Relaxed) > 0 {
@@ -149,25 +149,25 @@ mod tests {
 
     use super::*;
 
-    /// Threads of unequal pace: none is ever a generation ahead, however many share a core, whether they spin or sleep.
+    /// Threads of unequal speed: none is ever a generation ahead, however many share a core, whether they spin or sleep.
     #[test]
-    fn nobody_gets_ahead() {
-        for parties in [2, 3, 8] {
-            let barrier = Barrier::new(parties);
-            let rounds: Vec<AtomicUsize> = (0..parties).map(|_| AtomicUsize::new(0)).collect();
+    fn no_thread_gets_ahead() {
+        for threads in [2, 3, 8] {
+            let barrier = Barrier::new(threads);
+            let rounds: Vec<AtomicUsize> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
             std::thread::scope(|scope| {
-                for me in 0..parties {
+                for me in 0..threads {
                     let (barrier, rounds) = (&barrier, &rounds);
                     scope.spawn(move || {
-                        let mut patience = Patience::new(parties);
+                        let mut spin_budget = SpinBudget::new(threads);
                         for round in 0..300 {
-                            if me == round % parties && round % 10 == 0 {
+                            if me == round % threads && round % 10 == 0 {
                                 std::thread::sleep(Duration::from_micros(300));
                             }
                             rounds[me].store(round, Ordering::SeqCst);
-                            assert!(barrier.wait(&mut patience).is_ok());
+                            assert!(barrier.wait(&mut spin_budget).is_ok());
                             assert!(rounds.iter().all(|other| other.load(Ordering::SeqCst) >= round));
-                            assert!(barrier.wait(&mut patience).is_ok());
+                            assert!(barrier.wait(&mut spin_budget).is_ok());
                         }
                     });
                 }
@@ -175,33 +175,33 @@ mod tests {
         }
     }
 
-    /// Who waits in vain is as patient again as its time since then allows, and not at all where threads share cores.
+    /// After a spin without success the budget grows again by a part of the time, and not at all where threads share cores.
     #[test]
-    fn patience_is_a_part_of_the_time() {
-        let mut patience = Patience::new(1);
-        assert_eq!(patience.left, Patience::MOST);
-        assert!(!patience.look(|| false) && patience.left.is_zero());
-        patience.since = Instant::now();
+    fn the_spin_budget_is_a_part_of_the_time() {
+        let mut spin_budget = SpinBudget::new(1);
+        assert_eq!(spin_budget.left, SpinBudget::MAX);
+        assert!(!spin_budget.spin(|| false) && spin_budget.left.is_zero());
+        spin_budget.since = Instant::now();
         std::thread::sleep(Duration::from_millis(2));
-        assert!(patience.look(|| true));
-        let earned = patience.left;
-        assert!(earned >= Duration::from_millis(2) / Patience::PARTS && earned <= Patience::MOST);
+        assert!(spin_budget.spin(|| true));
+        let earned = spin_budget.left;
+        assert!(earned >= Duration::from_millis(2) / SpinBudget::PARTS && earned <= SpinBudget::MAX);
         let begin = Instant::now();
-        assert!(!patience.look(|| false) && begin.elapsed() >= earned);
+        assert!(!spin_budget.spin(|| false) && begin.elapsed() >= earned);
 
-        let mut patience = Patience::new(usize::MAX);
+        let mut spin_budget = SpinBudget::new(usize::MAX);
         std::thread::sleep(Duration::from_millis(2));
-        assert!(patience.look(|| true) && patience.left.is_zero());
+        assert!(spin_budget.spin(|| true) && spin_budget.left.is_zero());
     }
 
-    /// Those who sleep are told as well.
+    /// Sleepers are released, too.
     #[test]
     fn a_panic_releases_the_others() {
         let barrier = Barrier::new(3);
         let outcome = std::panic::catch_unwind(|| {
             std::thread::scope(|scope| {
                 let others: Vec<_> =
-                    (0..2).map(|_| scope.spawn(|| barrier.wait(&mut Patience::new(3)).is_err())).collect();
+                    (0..2).map(|_| scope.spawn(|| barrier.wait(&mut SpinBudget::new(3)).is_err())).collect();
                 let broken = scope.spawn(|| {
                     let _guard = barrier.guard();
                     std::thread::sleep(Duration::from_millis(30));
@@ -215,36 +215,36 @@ mod tests {
     }
 }
 
-/// In every order in which threads can meet.
+/// In every interleaving of the threads.
 #[cfg(all(test, loom))]
 pub(crate) mod loom_tests {
     use loom::sync::Arc;
 
     use super::*;
 
-    /// Runs a test in all orders in which its threads are interrupted this many times at most.
+    /// Runs a test in all interleavings with at most this many preemptions.
     pub(crate) fn explore(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(preemptions);
         model.check(test);
     }
 
-    /// Some threads run rounds with a barrier after each. What each wrote before it, all see behind it, and nobody is ahead of it.
-    fn pace(parties: usize, rounds: usize) {
-        let shared = Arc::new((Barrier::new(parties), [(); 3].map(|()| AtomicUsize::new(0))));
+    /// Some threads run rounds with a barrier after each. What each wrote before it, all see behind it, and no thread is ahead of it.
+    fn run_rounds(threads: usize, rounds: usize) {
+        let shared = Arc::new((Barrier::new(threads), [(); 3].map(|()| AtomicUsize::new(0))));
         let work = move |(barrier, places): &(Barrier, [AtomicUsize; 3]), me: usize| {
-            let mut patience = Patience::new(parties);
+            let mut spin_budget = SpinBudget::new(threads);
             for round in 1..=rounds {
                 // Relaxed: what orders it is the barrier alone.
                 places[me].store(round, Ordering::Relaxed);
-                assert!(barrier.wait(&mut patience).is_ok());
-                for place in &places[..parties] {
+                assert!(barrier.wait(&mut spin_budget).is_ok());
+                for place in &places[..threads] {
                     let place = place.load(Ordering::Relaxed);
                     assert!(place == round || place == round + 1, "at {place} behind barrier {round}");
                 }
             }
         };
-        let others: Vec<_> = (1..parties)
+        let others: Vec<_> = (1..threads)
             .map(|me| {
                 let shared = shared.clone();
                 loom::thread::spawn(move || work(&shared, me))
@@ -255,26 +255,26 @@ pub(crate) mod loom_tests {
     }
 
     #[test]
-    fn loom_two_threads_keep_pace_whoever_sleeps() {
-        explore(5, || pace(2, 3));
+    fn loom_two_threads_stay_in_step_awake_or_asleep() {
+        explore(5, || run_rounds(2, 3));
     }
 
     #[test]
-    fn loom_three_threads_keep_pace() {
-        explore(1, || pace(3, 2));
-        explore(2, || pace(3, 1));
+    fn loom_three_threads_keep_run_rounds() {
+        explore(1, || run_rounds(3, 2));
+        explore(2, || run_rounds(3, 1));
     }
 
-    /// Whether they are about to come, spin or sleep.
+    /// Whether they are about to arrive, spin or sleep.
     #[test]
-    fn loom_who_gives_up_releases_the_others() {
+    fn loom_a_broken_barrier_releases_the_others() {
         explore(3, || {
             let barrier = Arc::new(Barrier::new(3));
             let others = [(); 2].map(|()| {
                 let barrier = barrier.clone();
-                loom::thread::spawn(move || barrier.wait(&mut Patience::new(3)).is_err())
+                loom::thread::spawn(move || barrier.wait(&mut SpinBudget::new(3)).is_err())
             });
-            barrier.give_up();
+            barrier.break_barrier();
             assert!(others.into_iter().all(|other| other.join().unwrap()));
         });
     }

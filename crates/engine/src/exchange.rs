@@ -1,17 +1,17 @@
-//! What threads tell each other between two epochs: mail, which window comes next, and whether to stop.
+//! What threads exchange between two epochs: the events in their outboxes, the next window, and whether to stop.
 
 use std::sync::PoisonError;
 
-use crate::barrier::{Barrier, Broken, Guard, Patience};
+use crate::barrier::{Barrier, Broken, Guard, SpinBudget};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::team::Work;
 
-/// Where threads meet. Everything is kept twice, for even and odd meetings, so that one barrier per meeting suffices: nobody writes a
-/// copy that a slower thread may still be reading.
-pub(crate) struct Exchange<L> {
+/// The state that threads share. Everything is kept twice, for even and odd sync rounds, so that one barrier per round suffices: no thread writes a
+/// copy that a slower one may still be reading.
+pub(crate) struct Exchange<E> {
     barrier: Barrier,
-    /// `mail[parity][from][to]`
-    mail: [Vec<Vec<Mutex<Letters<L>>>>; 2],
+    /// `outboxes[parity][from][to]`
+    outboxes: [Vec<Vec<Mutex<Outbox<E>>>>; 2],
     /// First window with something to do, per thread.
     next: [Vec<AtomicU64>; 2],
     stop: [AtomicBool; 2],
@@ -21,14 +21,14 @@ pub(crate) struct Exchange<L> {
     work: Vec<[AtomicU64; 2]>,
 }
 
-impl<L: Copy + Default> Exchange<L> {
+impl<E: Copy + Default> Exchange<E> {
     pub(crate) fn new(threads: usize) -> Self {
         let per_thread = || (0..threads).map(|_| AtomicU64::new(0)).collect();
-        let mailboxes = |_| (0..threads).map(|_| Mutex::new(Letters::default())).collect();
-        let boxes = || (0..threads).map(mailboxes).collect();
+        let row_of = |_| (0..threads).map(|_| Mutex::new(Outbox::default())).collect();
+        let matrix = || (0..threads).map(row_of).collect();
         Exchange {
             barrier: Barrier::new(threads),
-            mail: [boxes(), boxes()],
+            outboxes: [matrix(), matrix()],
             next: [per_thread(), per_thread()],
             stop: [AtomicBool::new(false), AtomicBool::new(false)],
             stopped: AtomicBool::new(false),
@@ -38,91 +38,91 @@ impl<L: Copy + Default> Exchange<L> {
         }
     }
 
-    /// The part of thread number `me`; the others are told if it panics.
-    pub(crate) fn party(&self, me: usize) -> Party<'_, L> {
-        Party {
+    /// The handle of thread number `me`; the others are released if it panics.
+    pub(crate) fn thread(&self, me: usize) -> ThreadHandle<'_, E> {
+        ThreadHandle {
             exchange: self,
             me,
             parity: 0,
-            patience: Patience::new(self.next[0].len()),
+            spin_budget: SpinBudget::new(self.next[0].len()),
             _guard: self.barrier.guard(),
         }
     }
 
-    /// Whether a thread has [stopped](Party::stop) the run.
+    /// Whether a thread has [stopped](ThreadHandle::stop) the run.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 }
 
-/// Letters from one thread to another.
-// What a thread writes all the time lies in lines of the cache of its own, and not in those that a processor fetches with another thread's.
+/// Events from one thread to another.
+// What a thread writes all the time has cache lines of its own, and pairs of them, as processors prefetch the other line of a pair: no false sharing.
 #[derive(Default)]
 #[repr(align(128))]
-pub(crate) struct Letters<L> {
-    /// Those, and places for more.
-    places: Vec<L>,
+pub(crate) struct Outbox<E> {
+    /// The events, and room for more.
+    events: Vec<E>,
     count: usize,
 }
 
-impl<L: Copy + Default> Letters<L> {
+impl<E: Copy + Default> Outbox<E> {
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Adds a letter, and makes it in its place.
+    /// Adds an event, made in its place.
     #[inline(always)]
-    pub(crate) fn push(&mut self, make: impl FnOnce() -> L) {
-        if self.count == self.places.len() {
-            self.lengthen();
+    pub(crate) fn push(&mut self, make: impl FnOnce() -> E) {
+        if self.count == self.events.len() {
+            self.grow();
         }
-        self.places[self.count] = make();
+        self.events[self.count] = make();
         self.count += 1;
     }
 
     #[cold]
     #[inline(never)]
-    fn lengthen(&mut self) {
-        self.places.resize((2 * self.count).max(16), L::default());
+    fn grow(&mut self) {
+        self.events.resize((2 * self.count).max(16), E::default());
     }
 
-    /// Takes all out, in the order in which they came.
-    fn take(&mut self, receive: impl FnMut(&L)) {
-        self.places[..self.count].iter().for_each(receive);
+    /// Takes all out, in the order in which they were added.
+    fn drain(&mut self, receive: impl FnMut(&E)) {
+        self.events[..self.count].iter().for_each(receive);
         self.count = 0;
     }
 }
 
-/// One thread's part in the exchange.
-pub(crate) struct Party<'e, L> {
-    exchange: &'e Exchange<L>,
+/// One thread's side of the exchange.
+pub(crate) struct ThreadHandle<'e, E> {
+    exchange: &'e Exchange<E>,
     me: usize,
-    /// Of the next meeting.
+    /// Of the next sync round.
     parity: usize,
-    patience: Patience,
+    spin_budget: SpinBudget,
     _guard: Guard<'e>,
 }
 
-impl<L: Copy + Default> Party<'_, L> {
-    /// Hands in mail, by thread, and the first window in which this thread has something to do (`u64::MAX`: in none). When all have
-    /// done so, `receive` gets the mail to this thread, and all hear the same: the first window of any, if there is one and nobody has
+impl<E: Copy + Default> ThreadHandle<'_, E> {
+    /// One sync round: hands in the outboxes, by destination thread, and the first window in which this thread has something to do (`u64::MAX`: none). When
+    /// all threads have done so, `receive` gets the events for this thread, and all threads get one answer: the first window of any, if there is one and no thread has
     /// stopped the run.
-    pub(crate) fn meet(
+    pub(crate) fn sync(
         &mut self,
-        busy: u64,
-        mail: &mut [Letters<L>],
-        mut receive: impl FnMut(&L),
+        first: u64,
+        outboxes: &mut [Outbox<E>],
+        mut receive: impl FnMut(&E),
     ) -> Result<Option<u64>, Broken> {
-        let &mut Party { exchange, me, parity, .. } = self;
-        exchange.next[parity][me].store(busy, Ordering::Release);
-        for (letters, to) in mail.iter_mut().zip(&exchange.mail[parity][me]) {
-            if !letters.is_empty() {
-                std::mem::swap(letters, &mut *lock(to));
+        let &mut ThreadHandle { exchange, me, parity, .. } = self;
+        exchange.next[parity][me].store(first, Ordering::Release);
+        for (outbox, shared) in outboxes.iter_mut().zip(&exchange.outboxes[parity][me]) {
+            if !outbox.is_empty() {
+                std::mem::swap(outbox, &mut *lock(shared));
             }
         }
-        exchange.barrier.wait(&mut self.patience)?;
-        for from in &exchange.mail[parity] {
-            lock(&from[me]).take(&mut receive);
+        exchange.barrier.wait(&mut self.spin_budget)?;
+        for from in &exchange.outboxes[parity] {
+            lock(&from[me]).drain(&mut receive);
         }
         if exchange.stop[parity].load(Ordering::Acquire) {
             exchange.stopped.store(true, Ordering::Release);
@@ -133,32 +133,32 @@ impl<L: Copy + Default> Party<'_, L> {
         Ok(next.filter(|&window| window != u64::MAX))
     }
 
-    /// Ends the run of all threads at their next meeting.
+    /// Ends the run of all threads in their next sync round.
     pub(crate) fn stop(&self) {
         self.exchange.stop[self.parity].store(true, Ordering::Release);
     }
 
-    /// Notes for the observer what this thread has counted, and what it has done since threads were last compared.
-    pub(crate) fn note(&self, tally: u64, messages: u64, work: Work) {
+    /// Publishes for the observer what this thread has counted, and its work since the threads' work was last compared.
+    pub(crate) fn publish(&self, tally: u64, messages: u64, work: Work) {
         self.exchange.tally[self.me].store(tally, Ordering::Relaxed);
         self.exchange.messages[self.me].store(messages, Ordering::Relaxed);
-        for (note, work) in self.exchange.work[self.me].iter().zip(work) {
-            note.store(work, Ordering::Relaxed);
+        for (published, work) in self.exchange.work[self.me].iter().zip(work) {
+            published.store(work, Ordering::Relaxed);
         }
     }
 
-    /// What all threads have noted. Of slower ones it may be from before.
-    pub(crate) fn noted(&self) -> (u64, u64) {
+    /// Sums of what all threads have published: progress counts and messages. Those of slower threads may be of an earlier epoch.
+    pub(crate) fn published(&self) -> (u64, u64) {
         let sum = |counts: &[AtomicU64]| {
             counts.iter().fold(0, |sum: u64, count| sum.wrapping_add(count.load(Ordering::Relaxed)))
         };
         let messages = sum(&self.exchange.messages);
-        // What a slower thread has not noted yet another one may have taken off.
+        // A timer may be subtracted by one thread before a slower one has published it.
         (sum(&self.exchange.tally), if messages.cast_signed() < 0 { 0 } else { messages })
     }
 
-    /// What all threads have noted of what they had to do.
-    pub(crate) fn noted_work(&self) -> impl Iterator<Item = Work> {
+    /// What all threads have published of their work.
+    pub(crate) fn published_work(&self) -> impl Iterator<Item = Work> {
         let load = |work: &[AtomicU64; 2]| [0, 1].map(|side| work[side].load(Ordering::Relaxed));
         self.exchange.work.iter().map(load)
     }
@@ -168,7 +168,7 @@ fn lock<T>(mutex: &Mutex<T>) -> impl std::ops::DerefMut<Target = T> + '_ {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// In every order in which threads can meet.
+/// In every interleaving of the threads.
 #[cfg(all(test, loom))]
 mod loom_tests {
     use loom::sync::Arc;
@@ -176,76 +176,76 @@ mod loom_tests {
     use super::*;
     use crate::barrier::loom_tests::explore;
 
-    /// The windows that a thread hears of, and with each the letters that came: (meeting, sender).
-    type Heard = Vec<(Option<u64>, Vec<(u64, usize)>)>;
+    /// The windows that a thread agrees on, and with each the events that came: (round, sender).
+    type Rounds = Vec<(Option<u64>, Vec<(u64, usize)>)>;
 
-    /// Each of `parties` threads writes to all, itself included, before every meeting until a thread hears of no further window. The thread
-    /// with the highest number stops the run before meeting `stop`.
-    fn correspond(parties: usize, meetings: u64, stop: Option<u64>) -> Vec<Heard> {
-        let exchange = Arc::new(Exchange::new(parties));
+    /// Each of `threads` threads sends to all, itself included, before every sync round until there is no further window. The thread
+    /// with the highest number stops the run before round `stop`.
+    fn exchange_events(threads: usize, rounds: u64, stop: Option<u64>) -> Vec<Rounds> {
+        let exchange = Arc::new(Exchange::new(threads));
         let work = move |exchange: &Exchange<(u64, usize)>, me: usize| {
-            let mut party = exchange.party(me);
-            let mut heard = Heard::new();
-            let mut mail: Vec<Letters<(u64, usize)>> = (0..parties).map(|_| Letters::default()).collect();
-            for meeting in 0.. {
-                if stop == Some(meeting) && me + 1 == parties {
-                    party.stop();
+            let mut thread = exchange.thread(me);
+            let mut seen = Rounds::new();
+            let mut outboxes: Vec<Outbox<(u64, usize)>> = (0..threads).map(|_| Outbox::default()).collect();
+            for round in 0.. {
+                if stop == Some(round) && me + 1 == threads {
+                    thread.stop();
                 }
                 // One of them has the next window, the others a later one or none.
-                let is_first = meeting % parties as u64 == me as u64;
-                let busy = if is_first && meeting < meetings { 10 * meeting } else { u64::MAX - me as u64 };
-                let busy = if meeting < meetings { busy } else { u64::MAX };
-                mail.iter_mut().for_each(|letters| letters.push(|| (meeting, me)));
-                let mut letters = Vec::new();
-                let window = party.meet(busy, &mut mail, |&letter| letters.push(letter));
-                let window = window.unwrap_or_else(|Broken| panic!("nobody panics"));
-                assert!(mail.iter().all(Letters::is_empty), "what comes back is empty");
-                heard.push((window, letters));
+                let is_first = round % threads as u64 == me as u64;
+                let first = if is_first && round < rounds { 10 * round } else { u64::MAX - me as u64 };
+                let first = if round < rounds { first } else { u64::MAX };
+                outboxes.iter_mut().for_each(|outbox| outbox.push(|| (round, me)));
+                let mut events = Vec::new();
+                let window = thread.sync(first, &mut outboxes, |&event| events.push(event));
+                let window = window.unwrap_or_else(|Broken| panic!("no thread panics"));
+                assert!(outboxes.iter().all(Outbox::is_empty), "what comes back is empty");
+                seen.push((window, events));
                 if window.is_none() {
                     break;
                 }
             }
-            heard
+            seen
         };
-        let others: Vec<_> = (1..parties)
+        let others: Vec<_> = (1..threads)
             .map(|me| {
                 let exchange = exchange.clone();
                 loom::thread::spawn(move || work(&exchange, me))
             })
             .collect();
-        let mut heard = vec![work(&exchange, 0)];
-        heard.extend(others.into_iter().map(|other| other.join().unwrap()));
+        let mut all = vec![work(&exchange, 0)];
+        all.extend(others.into_iter().map(|other| other.join().unwrap()));
         assert_eq!(exchange.is_stopped(), stop.is_some());
-        heard
+        all
     }
 
-    /// What all are to hear: of meeting after meeting the window, and one letter from each.
-    fn expected(parties: usize, windows: &[Option<u64>]) -> Heard {
-        let letters = |meeting| (0..parties).map(|from| (meeting, from)).collect();
-        (0..).zip(windows).map(|(meeting, &window)| (window, letters(meeting))).collect()
+    /// What all threads are to see: round after round the window, and one event from each thread.
+    fn expected(threads: usize, windows: &[Option<u64>]) -> Rounds {
+        let events = |round| (0..threads).map(|from| (round, from)).collect();
+        (0..).zip(windows).map(|(round, &window)| (window, events(round))).collect()
     }
 
     #[test]
-    fn loom_letters_come_once_at_the_next_meeting_and_all_hear_the_same_window() {
+    fn loom_events_come_once_in_the_next_round_and_all_agree_on_the_window() {
         explore(5, || {
-            let all = correspond(2, 2, None);
-            assert!(all.iter().all(|heard| *heard == expected(2, &[Some(0), Some(10), None])), "{all:?}");
+            let all = exchange_events(2, 2, None);
+            assert!(all.iter().all(|seen| *seen == expected(2, &[Some(0), Some(10), None])), "{all:?}");
         });
     }
 
     #[test]
     fn loom_three_threads_agree() {
         explore(2, || {
-            let all = correspond(3, 1, None);
-            assert!(all.iter().all(|heard| *heard == expected(3, &[Some(0), None])), "{all:?}");
+            let all = exchange_events(3, 1, None);
+            assert!(all.iter().all(|seen| *seen == expected(3, &[Some(0), None])), "{all:?}");
         });
     }
 
     #[test]
-    fn loom_who_stops_the_run_stops_all_at_the_same_meeting() {
+    fn loom_one_thread_stops_all_in_one_round() {
         explore(5, || {
-            let all = correspond(2, 9, Some(1));
-            assert!(all.iter().all(|heard| *heard == expected(2, &[Some(0), None])), "{all:?}");
+            let all = exchange_events(2, 9, Some(1));
+            assert!(all.iter().all(|seen| *seen == expected(2, &[Some(0), None])), "{all:?}");
         });
     }
 }

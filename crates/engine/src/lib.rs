@@ -1,18 +1,20 @@
-//! When things happen: a deterministic discrete-event engine that runs node by node inside short windows.
+//! A deterministic parallel discrete-event engine: conservative and synchronous, in windows of a lookahead, node by node.
 //!
-//! The engine moves typed messages between nodes and knows nothing of networks. A [`Model`] says what a node does
+//! The engine moves typed messages between nodes (the logical processes) and knows nothing of networks. A [`Model`] says what a node does
 //! when a message reaches it; the engine decides only *when* and *on which thread*.
 //!
 //! # The contract
 //!
 //! * **Messages take time.** A message sent at `t` arrives no earlier than `t + lookahead`. A node never reads another
 //!   node's state, so all nodes are independent of each other for one lookahead: an *epoch*.
-//! * **Windows.** An epoch is cut into windows of equal length, best a single one: the more a node has to do in a turn, the less each thing
-//!   costs. Within a window the engine takes one node after the other and hands it all its messages in time order. There is no global event
-//!   queue, and a node's state stays in the cache while it works.
-//! * **Lazy nodes.** A node need not have an event for everything that happens inside it. At the end of its turn it
-//!   is told to [`advance`](Model::advance) to the window's end, sends on whatever happened until then, and says
-//!   when it next wants a turn. What it does there may set timers, too, even such that fire before the turn is over.
+//! * **Windows.** An epoch is cut into windows of equal length, best a single one. Within a window the engine takes one node after the other and
+//!   hands it all its messages in time order, its *batch*: the larger batches are, the less each event costs. There is no global event list, and a
+//!   node's state stays in the cache while its batch is run.
+//! * **Partitions.** Each thread runs the nodes of one partition, with a timing wheel of its own. Events for other partitions wait in outboxes, which
+//!   threads exchange at a barrier, once per epoch: a *sync round*.
+//! * **Lazy nodes.** A node need not have an event for everything that happens inside it. At the end of its batch it
+//!   is told to [`advance`](Model::advance) to the window's end, sends what follows from what happened until then, and returns
+//!   when something happens next. What it does there may set timers, too, even such that fire in the same window.
 //! * **Checked.** A message that arrives within the epoch of its cause, a timer whose instant has passed and a node that left something
 //!   undone are bugs of the model; they end the run with a panic, in release builds too. Time ends at [`END_OF_TIME`].
 //! * **Determinism.** A node sees its messages in the order (time, source, order of sending by that source), and its timers
@@ -27,6 +29,7 @@
 //! impl Model for Rally {
 //!     type Node = u32;
 //!     type Payload = u32;
+//!     type Hint = ();
 //!     fn start(&self, _: &mut u32, id: u32, out: &mut impl Scheduler<u32>) {
 //!         if id == 0 {
 //!             out.timer(Time::ZERO, 0);
@@ -53,20 +56,27 @@
 )]
 
 mod barrier;
+mod batch;
+mod batch_order;
 mod engine;
 mod exchange;
-mod inboxes;
+mod local;
 mod model;
-mod order;
 mod partition;
+mod pending;
+mod rank_set;
 pub mod reference;
+mod setup;
+mod sort;
 mod sync;
 mod team;
-mod turns;
 mod wheel;
+mod window_plan;
 mod windows;
+mod worker;
 
-pub use engine::{END_OF_TIME, Engine, EngineError, Progress, Run, Setup, Sides};
-pub use model::{Handler, Messages, Model, NodeIndex, Scheduler, TIMER, Turn, UNFORESEEN};
-pub use partition::{contiguous, late};
-pub use team::Balance;
+pub use engine::{END_OF_TIME, Engine, Progress, Run};
+pub use model::{Batch, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled};
+pub use partition::{contiguous, deferred_nodes};
+pub use setup::{Bipartition, EngineError, Setup};
+pub use team::Rebalance;

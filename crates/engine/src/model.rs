@@ -1,8 +1,8 @@
-//! What a simulation must say of itself to be run.
+//! What a simulation must provide to be run: the model of a logical process and its interface to the executor.
 
 use netloom_units::Time;
 
-/// A node's index in the order in which nodes were given to the engine.
+/// A node's index in the order in which nodes were given to the engine. A node is a logical process of the simulation.
 pub type NodeIndex = u32;
 
 /// The source under which a node sees its own timers: after every message of the same instant, as the sources of messages are smaller.
@@ -14,23 +14,26 @@ pub const TIMER: u32 = (1 << 30) - 1;
 pub trait Model: Sync {
     /// The state of one node.
     type Node: Send;
-    /// What messages and timers carry. Plain data; it is copied once per message. The default one fills places that no message has yet.
+    /// What messages and timers carry. Plain data; it is copied once per message. The default value fills memory that holds no message yet.
     type Payload: Copy + Default + Send;
+    /// What a node notes about an event before it handles the events of a batch ([`Handler::prepare`]). `()` for models that prepare nothing.
+    type Hint: Hint;
 
-    /// A node's turn comes soon: what leads to what it will touch may be fetched. Affects speed only, as does [`Self::expect`].
+    /// The node's batch is two batches ahead of its thread: the model may prefetch what leads to the node's state. Affects speed only, as does
+    /// [`Self::prefetch_state`].
     #[inline(always)]
-    fn approach(&self, node: &Self::Node) {
+    fn prefetch_node(&self, node: &Self::Node) {
         let _ = node;
     }
 
-    /// A node's turn is the next one of its thread: what it will touch may be fetched, where [`Self::approach`] has made that quick to find. `is_long` says
-    /// that more than a few messages wait for it.
+    /// The node's batch is the next one of its thread: the model may prefetch the node's state, where [`Self::prefetch_node`] has made that quick to
+    /// find. `is_long` says that more than a few events wait for it.
     #[inline(always)]
-    fn expect(&self, node: &Self::Node, is_long: bool) {
+    fn prefetch_state(&self, node: &Self::Node, is_long: bool) {
         let _ = (node, is_long);
     }
 
-    /// Calls `each` with every node that ever sends messages to one; returns whether it knows them. Affects speed only.
+    /// Calls `each` with every node that ever sends messages to one; returns whether the model knows them. Affects speed only.
     fn senders(&self, id: NodeIndex, each: impl FnMut(NodeIndex)) -> bool {
         let _ = (id, each);
         false
@@ -52,10 +55,10 @@ pub trait Model: Sync {
         out: &mut impl Scheduler<Self::Payload>,
     );
 
-    /// Handles a node's events of one turn. A model whose nodes are of several kinds tells them apart here once, not for each event.
+    /// Handles a batch of a node's events. A model whose nodes are of several kinds tells them apart here once, not for each event.
     #[inline(always)]
-    fn take_turn(&self, node: &mut Self::Node, id: NodeIndex, turn: impl Turn<Self::Payload>) {
-        turn.run(&mut Each { model: self, node, id });
+    fn run_batch(&self, node: &mut Self::Node, id: NodeIndex, batch: impl Batch<Self>) {
+        batch.run(&mut HandleEach { model: self, node, id });
     }
 
     /// Does everything that happens inside the node strictly before `until` and needs no message to happen. Returns
@@ -65,7 +68,7 @@ pub trait Model: Sync {
     /// everything before that instant and nothing of it: the timer comes first, then `advance` is called again.
     ///
     /// The results may not depend on how often, or with which steps of `until`, this is called: the engine calls it at
-    /// the end of each of the node's turns.
+    /// the end of each of the node's batches.
     fn advance(
         &self,
         node: &mut Self::Node,
@@ -75,67 +78,96 @@ pub trait Model: Sync {
     ) -> Option<Time>;
 }
 
-/// The events of one node that its executor hands over at once, in order.
-pub trait Turn<P> {
+/// What [`Handler::prepare`] notes about an event and [`Handler::handle`] gets with it. It is kept in four bytes of the event itself, where its
+/// destination was, so that it takes no memory of its own.
+pub trait Hint: Copy {
+    /// What an event carries that was not prepared.
+    const NONE: Self;
+
+    /// The hint in 32 bits.
+    fn to_bits(self) -> u32;
+
+    /// The hint of which these are the [bits](Self::to_bits).
+    fn from_bits(bits: u32) -> Self;
+}
+
+impl Hint for () {
+    const NONE: Self = ();
+
+    #[inline(always)]
+    fn to_bits(self) -> u32 {
+        0
+    }
+
+    #[inline(always)]
+    fn from_bits(_: u32) -> Self {}
+}
+
+/// Events of one node that the executor hands over at once, in order.
+pub trait Batch<M: Model + ?Sized> {
     /// Calls the handler for each of them.
-    fn run<H: Handler<P>>(self, handler: &mut H);
+    fn run<H: Handler<M>>(self, handler: &mut H);
 }
 
 /// What one node does with its events: [`Model::handle`] with the model and the node put in.
-pub trait Handler<P> {
-    /// Whether handling one message may set a timer that is due before the next one of the same turn.
+pub trait Handler<M: Model + ?Sized> {
+    /// Whether handling one message may set a timer that is due before the next message of the same batch.
     const SETS_TIMERS: bool = true;
 
-    /// Looks at all the messages of a turn before the first one is handled: what depends on nothing else is quicker to settle for one after the other. It may alter
-    /// them, but nothing may depend on how many of them come together.
+    /// Looks at all events of a batch before the first one is handled: what depends on the event alone is faster to compute for one event after the
+    /// other. It may alter them and attach a [`Hint`] to each, but nothing may depend on how many of them come together. Events that come
+    /// without this call carry [`Hint::NONE`]; if the call attaches nothing, their hints have no meaning.
     #[inline(always)]
-    fn foresee(&mut self, messages: impl Messages<P>) {
-        let _ = messages;
+    fn prepare(&mut self, events: impl Unhandled<M>) {
+        let _ = events;
     }
 
-    /// See [`Model::handle`]. `foreseen` is what [`Self::foresee`] has said of the message; without meaning if it has said nothing, and
-    /// [`UNFORESEEN`] if it has not been asked.
-    fn handle(&mut self, at: Time, source: u32, payload: &mut P, foreseen: u32, out: &mut impl Scheduler<P>);
+    /// See [`Model::handle`]. `hint` is what [`Self::prepare`] has attached to the event.
+    fn handle(
+        &mut self,
+        at: Time,
+        source: u32,
+        payload: &mut M::Payload,
+        hint: M::Hint,
+        out: &mut impl Scheduler<M::Payload>,
+    );
 
-    /// All that was handed over together has been handled, the last of it at `last`. Nothing may depend on how much that was. Timers that are set for the same turn and
-    /// come behind it are not followed by this.
+    /// All events of the batch have been handled, the last of them at `last`. Nothing may depend on how many there were. Timers that are set for the
+    /// same window and come behind the batch are not followed by this.
     #[inline(always)]
     fn finish(&mut self, last: Time) {
         let _ = last;
     }
 }
 
-/// What a handler is told has been foreseen of a message at which nobody has looked before.
-pub const UNFORESEEN: u32 = u32::MAX;
-
-/// The messages and timers of a turn, before they are handled.
-pub trait Messages<P> {
-    /// Looks at each of them, in any order. What is said of one is handed over with it.
-    fn look(self, look: impl FnMut(&mut P) -> u32);
+/// The messages and timers of a batch, before they are handled.
+pub trait Unhandled<M: Model + ?Sized> {
+    /// Calls `hint` with each payload, in any order, and attaches what it returns to the event.
+    fn annotate(self, hint: impl FnMut(&mut M::Payload) -> M::Hint);
 }
 
-/// The handler that asks the model about each event.
-struct Each<'a, M: Model + ?Sized> {
+/// The handler that calls [`Model::handle`] for each event.
+struct HandleEach<'a, M: Model + ?Sized> {
     model: &'a M,
     node: &'a mut M::Node,
     id: NodeIndex,
 }
 
-impl<M: Model + ?Sized> Handler<M::Payload> for Each<'_, M> {
+impl<M: Model + ?Sized> Handler<M> for HandleEach<'_, M> {
     #[inline(always)]
     fn handle(
         &mut self,
         at: Time,
         source: u32,
         payload: &mut M::Payload,
-        _: u32,
+        _: M::Hint,
         out: &mut impl Scheduler<M::Payload>,
     ) {
         self.model.handle(self.node, self.id, at, source, payload, out);
     }
 }
 
-/// Where a node puts the messages it sends and the timers it sets.
+/// Where a node schedules events: the messages it sends and the timers it sets.
 pub trait Scheduler<P> {
     /// Sends a message that reaches node `to` at `at`.
     ///
@@ -145,23 +177,23 @@ pub trait Scheduler<P> {
     /// `at` must be at least one lookahead after whatever caused the message. The engine panics if it is not, as soon as that could
     /// make a difference.
     fn send(&mut self, to: NodeIndex, source: u32, at: Time, payload: P) {
-        self.send_made(to, source, at, || payload);
+        self.send_with(to, source, at, || payload);
     }
 
     /// [`Self::send`] of a payload that is made in the place where it is kept, so that it is written once only.
-    fn send_made(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P);
+    fn send_with(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P);
 
     /// Calls the node back at `at`: in [`Model::handle`] any instant from the one being handled on, in [`Model::advance`] any instant
     /// after the one that the node has come to. The engine panics at a timer whose instant has passed.
     fn timer(&mut self, at: Time, payload: P);
 
-    /// When the next of the node's timers is due that fires in the running turn; `Time::MAX` if there is none. Nothing that happens
+    /// When the next of the node's timers is due that fires in the running window; `Time::MAX` if there is none. Nothing that happens
     /// inside the node at that instant or later may be done before the timer was handled.
     fn next_timer(&self) -> Time;
 
-    /// Takes out the next timer that fires in the running turn, if it is due strictly before `before`.
+    /// Takes out the next timer that fires in the running window, if it is due strictly before `before`.
     ///
-    /// A node that, on a message, first catches up with what happened inside it since it was last looked at may set timers that are due
+    /// A node that, on a message, first catches up with what happened inside it since its last event may set timers that are due
     /// before that message; it takes them out by this, and handles them, on its way.
     fn due_timer(&mut self, before: Time) -> Option<(Time, P)>;
 

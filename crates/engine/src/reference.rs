@@ -1,8 +1,8 @@
-//! The textbook executor: one global event heap, one event at a time.
+//! The textbook executor, for reference: one future event list for all nodes, a heap, and one event at a time.
 //!
 //! It exists to check the [engine](crate::Engine) and to measure it against: the same model must give identical nodes under
 //! both. It runs a departure event for every port that has something to send, as classic simulators do. Because it can stop
-//! between any two events, it also carries [runs that are driven from outside](Steps).
+//! between any two events, it also carries [runs that are driven from outside](Stepper).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,36 +13,36 @@ use crate::model::{Model, NodeIndex, Scheduler, TIMER};
 
 /// Runs `model` until nothing is left to happen and returns the nodes and the number of messages handled.
 pub fn run<M: Model>(model: &M, nodes: Vec<M::Node>) -> (Vec<M::Node>, u64) {
-    let mut steps = Steps::new(model, nodes);
+    let mut steps = Stepper::new(model, nodes);
     while steps.step(model).is_some() {}
     (steps.nodes, steps.messages)
 }
 
-/// A run that goes on event by event, and can be told of more to do between any two of them.
+/// A run that goes on event by event, and to which events can be added between any two of them.
 #[derive(Debug)]
-pub struct Steps<M: Model> {
+pub struct Stepper<M: Model> {
     nodes: Vec<M::Node>,
-    agenda: Agenda<M::Payload>,
-    /// Per node: the earliest advance already on the agenda.
+    events: EventList<M::Payload>,
+    /// Per node: the earliest advance in the event list.
     advance_at: Vec<Time>,
     messages: u64,
 }
 
-impl<M: Model> Steps<M> {
+impl<M: Model> Stepper<M> {
     /// Starts the nodes.
     pub fn new(model: &M, mut nodes: Vec<M::Node>) -> Self {
-        let mut agenda = Agenda { now: Time::ZERO, node: 0, heap: BinaryHeap::new(), sequence: 0 };
+        let mut events = EventList { now: Time::ZERO, node: 0, heap: BinaryHeap::new(), sequence: 0 };
         for (id, node) in nodes.iter_mut().enumerate() {
-            agenda.node = narrow::<NodeIndex>(id);
-            model.start(node, narrow::<NodeIndex>(id), &mut agenda);
+            events.node = narrow::<NodeIndex>(id);
+            model.start(node, narrow::<NodeIndex>(id), &mut events);
         }
         let advance_at = vec![Time::MAX; nodes.len()];
-        Steps { nodes, agenda, advance_at, messages: 0 }
+        Stepper { nodes, events, advance_at, messages: 0 }
     }
 
     /// When the next event happens; `None` if nothing is left to happen.
     pub fn next_at(&self) -> Option<Time> {
-        self.agenda.heap.peek().map(|Reverse(entry)| entry.at)
+        self.events.heap.peek().map(|Reverse(event)| event.at)
     }
 
     /// Messages handled, timers not counted.
@@ -50,28 +50,28 @@ impl<M: Model> Steps<M> {
         self.messages
     }
 
-    /// Lets the next event happen and tells at which node it did; `None` if nothing is left to happen.
+    /// Runs the next event and returns its node; `None` if nothing is left to happen.
     pub fn step(&mut self, model: &M) -> Option<NodeIndex> {
-        let Reverse(Entry { at, node: id, source, what, .. }) = self.agenda.heap.pop()?;
-        let Steps { nodes, agenda, advance_at, messages } = self;
+        let Reverse(Event { at, node: id, source, payload, .. }) = self.events.heap.pop()?;
+        let Stepper { nodes, events, advance_at, messages } = self;
         let node = &mut nodes[id as usize];
-        (agenda.now, agenda.node) = (at, id);
-        let next = match what {
+        (events.now, events.node) = (at, id);
+        let next = match payload {
             Some(mut payload) => {
                 *messages += u64::from(source != TIMER);
-                model.handle(node, id, at, source, &mut payload, agenda);
+                model.handle(node, id, at, source, &mut payload, events);
                 Some(at)
             }
             None => {
                 if advance_at[id as usize] == at {
                     advance_at[id as usize] = Time::MAX;
                 }
-                model.advance(node, id, at + Time(1), agenda)
+                model.advance(node, id, at + Time(1), events)
             }
         };
         if let Some(next) = next.filter(|&next| next < advance_at[id as usize]) {
             advance_at[id as usize] = next;
-            agenda.push(next, true, id, TIMER, None);
+            events.push(next, true, id, TIMER, None);
         }
         Some(id)
     }
@@ -81,8 +81,8 @@ impl<M: Model> Steps<M> {
     /// # Panics
     /// If that instant has passed.
     pub fn timer(&mut self, node: NodeIndex, at: Time, payload: M::Payload) {
-        assert!(at >= self.agenda.now, "a timer for {at} when {} had passed", self.agenda.now);
-        self.agenda.push(at, false, node, TIMER, Some(payload));
+        assert!(at >= self.events.now, "a timer for {at} when {} had passed", self.events.now);
+        self.events.push(at, false, node, TIMER, Some(payload));
     }
 
     /// A node between two events.
@@ -90,64 +90,65 @@ impl<M: Model> Steps<M> {
         &mut self.nodes[node as usize]
     }
 
-    /// Ends the run here: the nodes, and what messages carry that are still under way.
+    /// Ends the run here: the nodes, and the payloads of messages still under way.
     pub fn finish(self) -> (Vec<M::Node>, Vec<M::Payload>) {
-        let entries = self.agenda.heap.into_vec().into_iter().map(|Reverse(entry)| entry);
-        let pending = entries.filter(|entry| entry.source != TIMER).filter_map(|entry| entry.what);
+        let events = self.events.heap.into_vec().into_iter().map(|Reverse(event)| event);
+        let pending = events.filter(|event| event.source != TIMER).filter_map(|event| event.payload);
         (self.nodes, pending.collect())
     }
 }
 
 #[derive(Debug)]
-struct Agenda<P> {
+struct EventList<P> {
     now: Time,
     node: NodeIndex,
-    heap: BinaryHeap<Reverse<Entry<P>>>,
+    heap: BinaryHeap<Reverse<Event<P>>>,
     sequence: u64,
 }
 
 #[derive(Debug)]
-struct Entry<P> {
+struct Event<P> {
     at: Time,
     /// An instant's advances come after all its messages and timers.
     last: bool,
     node: NodeIndex,
     source: u32,
     sequence: u64,
-    what: Option<P>,
+    /// `None` for an advance.
+    payload: Option<P>,
 }
 
-impl<P> Entry<P> {
+impl<P> Event<P> {
     fn key(&self) -> (Time, bool, NodeIndex, u32, u64) {
         (self.at, self.last, self.node, self.source, self.sequence)
     }
 }
-impl<P> Ord for Entry<P> {
+impl<P> Ord for Event<P> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
     }
 }
-impl<P> PartialOrd for Entry<P> {
+impl<P> PartialOrd for Event<P> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl<P> PartialEq for Entry<P> {
+impl<P> PartialEq for Event<P> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
-impl<P> Eq for Entry<P> {}
+impl<P> Eq for Event<P> {}
 
-impl<P> Agenda<P> {
-    fn push(&mut self, at: Time, last: bool, node: NodeIndex, source: u32, what: Option<P>) {
+impl<P> EventList<P> {
+    fn push(&mut self, at: Time, last: bool, node: NodeIndex, source: u32, payload: Option<P>) {
         self.sequence += 1;
-        self.heap.push(Reverse(Entry { at, last, node, source, sequence: self.sequence, what }));
+        self.heap.push(Reverse(Event { at, last, node, source, sequence: self.sequence, payload }));
     }
 }
 
-impl<P> Scheduler<P> for Agenda<P> {
-    fn send_made(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P) {
+impl<P> Scheduler<P> for EventList<P> {
+    fn send_with(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P) {
         self.push(at, false, to, source, Some(make()));
     }
 

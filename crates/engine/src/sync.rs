@@ -1,7 +1,7 @@
-//! Locks and atomics: those of the standard library. With `--cfg loom`, those of loom, which runs a test in every order in which threads
-//! can meet, and shows them every value that their orderings let them see (`make test` does so).
+//! Locks and atomics: those of the standard library. With `--cfg loom`, those of loom, which runs a test in every interleaving of its
+//! threads, with every value that memory orderings allow them to read (`make loom`).
 //!
-//! Loom knows no sequentially consistent loads and stores, only such fences. So what relies on one order for all writes it as a fence.
+//! Loom supports no sequentially consistent loads and stores, only such fences. So code that relies on a single total order uses a fence.
 
 #[cfg(loom)]
 pub(crate) use loom::{

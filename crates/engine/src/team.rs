@@ -1,8 +1,8 @@
-//! The threads of a run: which nodes each of them runs, and who gets which when some have more to do than others.
+//! The team of threads of a run: which partition each of them runs, and how nodes are partitioned anew when some threads have more to do than others.
 //!
-//! What nodes have to do depends on the traffic, and nobody knows that of a run that has not begun. So each thread counts what its nodes handle. After 2ⁿ epochs, for every n
-//! from some on, the threads' sums since the last such look are compared; where they differ, all threads end, the nodes are cut anew by what was counted, and other threads go on. Results cannot depend on
-//! it, as they do not depend on who runs a node.
+//! The work of nodes depends on the traffic, which is not known before a run. So each thread counts the events of its nodes. After 2ⁿ epochs, for every n
+//! from some on, the threads' sums since the last such check are compared. Where they differ, all threads end, the nodes are partitioned anew by what was counted, and new threads continue. Results cannot depend on
+//! it, as they do not depend on which thread runs a node.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -10,193 +10,190 @@ use std::sync::Arc;
 
 use netloom_units::{Time, narrow};
 
-use crate::engine::{Grid, Home, Outbox, P, Progress, Run, Running, Setup, Worker};
-use crate::exchange::{Exchange, Letters};
-use crate::inboxes::Ahead;
+use crate::batch_order::BatchOrder;
+use crate::engine::{Progress, Run};
+use crate::exchange::{Exchange, Outbox};
+use crate::local::{LocalScheduler, NodeLocation};
 use crate::model::{Model, NodeIndex, TIMER};
-use crate::order::Order;
-use crate::partition::{contiguous, late, places};
-use crate::turns::Sequence;
+use crate::partition::{contiguous, deferred_nodes, ranks};
+use crate::setup::Setup;
+use crate::sort::EventSorter;
 use crate::wheel::{Event, Wheel};
+use crate::window_plan::WindowPlan;
+use crate::worker::{P, Worker};
 
-/// How nodes are given to other threads.
+/// When the work of threads is compared, so that nodes are partitioned anew.
 #[derive(Clone, Debug)]
-pub struct Balance {
-    /// After how many epochs, a power of two, it is first looked at.
-    pub first_look: u64,
+pub struct Rebalance {
+    /// After how many epochs, a power of two, it is first compared.
+    pub first_check: u64,
 }
 
-impl Default for Balance {
-    /// The first look comes when enough epochs have passed to average out the chances of one.
+impl Default for Rebalance {
+    /// The first check comes when enough epochs have passed to average out the fluctuations of one.
     fn default() -> Self {
-        Balance { first_look: 64 }
+        Rebalance { first_check: 64 }
     }
 }
 
-impl Balance {
-    /// Whether it is looked at after this many epochs.
-    pub(crate) fn looks_after(&self, epochs: u64) -> bool {
-        epochs >= self.first_look && epochs.is_power_of_two()
+impl Rebalance {
+    /// Whether work is compared after this many epochs.
+    pub(crate) fn is_checked_after(&self, epochs: u64) -> bool {
+        epochs >= self.first_check && epochs.is_power_of_two()
     }
 }
 
-/// What threads have had to do in windows of either side: all that is swept together counts for the even one.
+/// The work of a thread, in batches and events, in windows of either side of the bipartition. That of fused windows counts for the even side.
 pub(crate) type Work = [u64; 2];
 
-/// What could be saved if all threads had as much to do, in units of [`Work`]: while a side is run, all wait for the one that has most. With it, what one of them has to do.
-pub(crate) fn excess(work: impl Iterator<Item = Work>) -> (u64, u64) {
+/// What could be saved if all threads had equal work, in units of [`Work`]: while a side is run, all wait for the thread with most work. And the mean work of a thread.
+pub(crate) fn imbalance(work: impl Iterator<Item = Work>) -> (u64, u64) {
     let (mut most, mut total, mut threads) = ([0; 2], [0; 2], 0);
-    for of in work {
+    for of_thread in work {
         threads += 1;
         for side in 0..2 {
-            most[side] = of[side].max(most[side]);
-            total[side] += of[side];
+            most[side] = of_thread[side].max(most[side]);
+            total[side] += of_thread[side];
         }
     }
     let mean = total.map(|total| total / threads.max(1));
     (most.iter().sum::<u64>() - mean.iter().sum::<u64>(), mean.iter().sum())
 }
 
-/// Whether so much could be saved that this many nodes should be moved for it: more than a twentieth, and, as nothing is known but that as much is to come as was
-/// counted, more than moving them costs, about as much as handling a message each.
-pub(crate) fn is_worth_it((saved, mean): (u64, u64), nodes: usize) -> bool {
+/// Whether moving this many nodes pays off: what it saves is more than a twentieth and, on the assumption that as much work is to come as was
+/// counted, more than the move costs, about the work of one message per node.
+pub(crate) fn pays_off((saved, mean): (u64, u64), nodes: usize) -> bool {
     saved > mean / 20 && saved > nodes as u64
 }
 
 /// Why all threads have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum RunEnd {
     /// There is nothing left to do, or the observer has stopped the run.
-    Over,
-    /// Some have more to do than others.
-    Uneven,
+    Finished,
+    /// Some threads have more to do than others.
+    Imbalanced,
 }
 
 pub(crate) struct Team<'e, M: Model> {
     model: &'e M,
     setup: &'e Setup,
-    grid: Grid,
+    plan: WindowPlan,
     /// Per thread.
     workers: Vec<Worker<'e, M>>,
-    homes: Arc<[Home]>,
+    locations: Arc<[NodeLocation]>,
     is_stopped: bool,
-    regroupings: u32,
+    rebalance_count: u32,
 }
 
 impl<'e, M: Model> Team<'e, M> {
-    pub(crate) fn new(model: &'e M, setup: &'e Setup, parts: &[u16], nodes: Vec<M::Node>) -> Self {
-        let threads = parts.iter().max().map_or(1, |&part| usize::from(part) + 1);
+    pub(crate) fn new(model: &'e M, setup: &'e Setup, partition: &[u16], nodes: Vec<M::Node>) -> Self {
+        let threads = partition.iter().max().map_or(1, |&last| usize::from(last) + 1);
         let mut team = Team {
             model,
             setup,
-            grid: Grid::new(setup),
+            plan: WindowPlan::new(setup),
             workers: Vec::new(),
-            homes: Arc::new([]),
+            locations: Arc::new([]),
             is_stopped: false,
-            regroupings: 0,
+            rebalance_count: 0,
         };
-        team.place(threads, parts, nodes);
+        team.place(threads, partition, nodes);
         team
     }
 
-    /// Puts every node where it is to be run.
-    fn place(&mut self, threads: usize, parts: &[u16], nodes: Vec<M::Node>) {
-        let mut homes = Vec::with_capacity(nodes.len());
+    /// Puts every node into its partition, and makes the workers.
+    fn place(&mut self, threads: usize, partition: &[u16], nodes: Vec<M::Node>) {
+        let mut locations = Vec::with_capacity(nodes.len());
         let mut members: Vec<(Vec<NodeIndex>, Vec<M::Node>)> =
             (0..threads).map(|_| Default::default()).collect();
-        for (id, (node, &part)) in nodes.into_iter().zip(parts).enumerate() {
-            let (ids, nodes) = &mut members[usize::from(part)];
-            homes.push(Home { part: u32::from(part), local: narrow::<u32>(ids.len()) });
+        for (id, (node, &partition)) in nodes.into_iter().zip(partition).enumerate() {
+            let (ids, nodes) = &mut members[usize::from(partition)];
+            locations.push(NodeLocation { partition: u32::from(partition), local: narrow::<u32>(ids.len()) });
             ids.push(narrow::<NodeIndex>(id));
             nodes.push(node);
         }
-        self.homes = homes.into();
-        let Team { model, setup, grid, .. } = *self;
-        let homes = &self.homes;
-        let sides = setup.sides.as_ref().map(|sides| &*sides.of).filter(|_| grid.windows.step() > 1);
-        let counts = threads > 1 && setup.balance.is_some();
-        let worker = |(part, (ids, nodes)): (usize, (Vec<NodeIndex>, Vec<_>))| {
-            let local = |id: NodeIndex| {
-                let home = homes[id as usize];
-                (home.part == narrow::<u32>(part)).then_some(home.local)
-            };
-            let sequence = Sequence::new(model, setup.order.as_deref(), sides, &ids, local);
-            Worker {
-                model,
-                loads: vec![0; if counts { ids.len() } else { 0 }],
-                outbox: Outbox {
-                    part: narrow::<u32>(part),
-                    homes: (threads > 1).then(|| Arc::clone(homes)),
-                    wheel: Wheel::new(
-                        places(&sequence.nodes),
-                        threads == 1,
-                        grid.windows,
-                        grid.slots,
-                        grid.epoch,
-                    ),
-                    mail: (0..threads).map(|_| Letters::default()).collect(),
-                    mail_first: u64::MAX,
-                    soon: Default::default(),
-                    next_timer: Time::MAX,
-                    soon_sequence: 0,
-                    running: Running { local: 0, window_end: Time::ZERO },
-                    ahead: Ahead::default(),
-                    now: Time::ZERO,
-                    timers: 0,
-                    tally: 0,
-                },
-                nodes,
-                ids,
-                sequence,
-                sides,
-                limit: grid.limit,
-                start: Time::ZERO,
-                beyond: BTreeSet::new(),
-                events: Vec::new(),
-                order: Order::new(grid.windows.length()),
-                windows: grid.windows,
-                long_order: Vec::new(),
-                late: Vec::new(),
-                is_cut: false,
-                handled: 0,
-                epochs: 0,
-                work: [0; 2],
-            }
-        };
-        self.workers = members.into_iter().enumerate().map(worker).collect();
+        self.locations = locations.into();
+        let members = members.into_iter().enumerate();
+        self.workers =
+            members.map(|(partition, (ids, nodes))| self.worker(threads, partition, ids, nodes)).collect();
     }
 
-    /// Runs until nothing is left to happen, the observer stops the run, or threads have too different amounts to do.
-    pub(crate) fn run(&mut self, observe: &mut impl FnMut(Progress) -> ControlFlow<()>) -> End {
+    /// The worker of a partition.
+    fn worker(
+        &self,
+        threads: usize,
+        partition: usize,
+        ids: Vec<NodeIndex>,
+        nodes: Vec<M::Node>,
+    ) -> Worker<'e, M> {
+        let Team { model, setup, plan, ref locations, .. } = *self;
+        let partition = narrow::<u32>(partition);
+        let is_odd = setup.bipartition.as_ref().map(|sides| &*sides.is_odd);
+        let is_odd = is_odd.filter(|_| plan.windows.step() > 1);
+        let local = |id: NodeIndex| {
+            let location = locations[id as usize];
+            (location.partition == partition).then_some(location.local)
+        };
+        let batch_order = BatchOrder::new(model, setup.order.as_deref(), is_odd, &ids, local);
+        let ranks = ranks(&batch_order.nodes);
+        let wheel = Wheel::new(ranks, threads == 1, plan.windows, plan.slots, plan.epoch);
+        let locations = (threads > 1).then(|| Arc::clone(locations));
+        let counts_loads = threads > 1 && setup.rebalance.is_some();
+        Worker {
+            model,
+            loads: vec![0; if counts_loads { ids.len() } else { 0 }],
+            scheduler: LocalScheduler::new(partition, locations, wheel, threads),
+            nodes,
+            ids,
+            batch_order,
+            is_odd,
+            limit: plan.limit,
+            start: Time::ZERO,
+            waiting_past_limit: BTreeSet::new(),
+            events: Vec::new(),
+            sorter: EventSorter::new(plan.windows.length()),
+            windows: plan.windows,
+            large_order: Vec::new(),
+            past_limit: Vec::new(),
+            is_cut: false,
+            handled: 0,
+            epochs: 0,
+            work: [0; 2],
+        }
+    }
+
+    /// Runs until nothing is left to happen, the observer stops the run, or the work of threads differs too much.
+    pub(crate) fn run(&mut self, observe: &mut impl FnMut(Progress) -> ControlFlow<()>) -> RunEnd {
         let exchange = Exchange::new(self.workers.len());
-        let grid = self.grid;
-        let balance = self.setup.balance.as_ref().filter(|_| self.workers.len() > 1);
+        let plan = self.plan;
+        let rebalance = self.setup.rebalance.as_ref().filter(|_| self.workers.len() > 1);
         let (first, rest) = self.workers.split_first_mut().expect("there is at least one thread");
         let end = std::thread::scope(|scope| {
             let exchange = &exchange;
-            let handles: Vec<_> = rest
+            let threads: Vec<_> = rest
                 .iter_mut()
                 .map(|worker| {
                     let observe = None::<fn(Progress) -> ControlFlow<()>>;
-                    scope.spawn(move || worker.run(exchange, grid, balance, observe))
+                    scope.spawn(move || worker.run(exchange, plan, rebalance, observe))
                 })
                 .collect();
-            let end = first.run(exchange, grid, balance, Some(observe));
-            for handle in handles {
-                if let Err(panic) = handle.join() {
+            let end = first.run(exchange, plan, rebalance, Some(observe));
+            for thread in threads {
+                if let Err(panic) = thread.join() {
                     std::panic::resume_unwind(panic);
                 }
             }
             end
         });
-        self.is_stopped = exchange.is_stopped() && end == End::Over;
+        self.is_stopped = exchange.is_stopped() && end == RunEnd::Finished;
         end
     }
 
-    /// Gives nodes to other threads by what was counted, if that makes a difference.
-    pub(crate) fn regroup(&mut self) {
-        let Team { model, setup, ref homes, ref workers, .. } = *self;
-        let mut loads = vec![0; homes.len()];
+    /// Partitions the nodes anew by what was counted, if that pays off.
+    pub(crate) fn rebalance(&mut self) {
+        let Team { model, setup, ref locations, ref workers, .. } = *self;
+        let mut loads = vec![0; locations.len()];
         for worker in workers {
             worker
                 .ids
@@ -205,64 +202,65 @@ impl<'e, M: Model> Team<'e, M> {
                 .for_each(|(&id, &load)| loads[id as usize] = u64::from(load));
         }
         let threads = workers.len();
-        let order = setup.order.clone().unwrap_or_else(|| (0..narrow::<NodeIndex>(homes.len())).collect());
-        let late = workers[0].sides.map(|sides| late(model, &order, sides, threads));
+        let order =
+            setup.order.clone().unwrap_or_else(|| (0..narrow::<NodeIndex>(locations.len())).collect());
+        let deferred = workers[0].is_odd.map(|is_odd| deferred_nodes(model, &order, is_odd, threads));
         // One more each, so that idle nodes are shared, too.
-        let parts = contiguous(&order, late.as_deref(), |node| loads[node as usize] + 1, threads);
+        let partition = contiguous(&order, deferred.as_deref(), |node| loads[node as usize] + 1, threads);
         let mut work = vec![Work::default(); threads];
-        for (node, &part) in parts.iter().enumerate() {
-            let is_late = late.as_ref().is_some_and(|late| late[node]);
-            work[usize::from(part)][usize::from(is_late)] += loads[node];
+        for (node, &partition) in partition.iter().enumerate() {
+            let is_deferred = deferred.as_ref().is_some_and(|deferred| deferred[node]);
+            work[usize::from(partition)][usize::from(is_deferred)] += loads[node];
         }
-        let (now, _) = excess(self.workers.iter().map(|worker| worker.work));
-        let (then, mean) = excess(work.into_iter());
-        if is_worth_it((now.saturating_sub(then), mean), parts.len()) {
-            self.move_nodes(&parts);
-            self.regroupings += 1;
+        let (now, _) = imbalance(self.workers.iter().map(|worker| worker.work));
+        let (then, mean) = imbalance(work.into_iter());
+        if pays_off((now.saturating_sub(then), mean), partition.len()) {
+            self.move_nodes(&partition);
+            self.rebalance_count += 1;
         }
     }
 
-    /// Has other threads run the nodes, from the next window on.
-    fn move_nodes(&mut self, parts: &[u16]) {
+    /// Moves all nodes, with their pending events, to new workers, which continue with the next window.
+    fn move_nodes(&mut self, partition: &[u16]) {
         let old = std::mem::take(&mut self.workers);
         let threads = old.len();
-        let (current, epochs) = (old[0].outbox.wheel.current(), old[0].epochs);
+        let (current, epochs) = (old[0].scheduler.wheel.current(), old[0].epochs);
         let mut rest = Vec::with_capacity(threads);
-        let mut nodes: Vec<Option<M::Node>> = (0..parts.len()).map(|_| None).collect();
-        for Worker { ids, nodes: of, outbox, beyond, late, is_cut, handled, .. } in old {
+        let mut nodes: Vec<Option<M::Node>> = (0..partition.len()).map(|_| None).collect();
+        for Worker { ids, nodes: of, scheduler, waiting_past_limit, past_limit, is_cut, handled, .. } in old {
             ids.iter().zip(of).for_each(|(&id, node)| nodes[id as usize] = Some(node));
-            rest.push((ids, outbox, beyond, late, is_cut, handled));
+            rest.push((ids, scheduler, waiting_past_limit, past_limit, is_cut, handled));
         }
         self.place(
             threads,
-            parts,
-            nodes.into_iter().map(|node| node.expect("every node lives somewhere")).collect(),
+            partition,
+            nodes.into_iter().map(|node| node.expect("every node is in a partition")).collect(),
         );
-        let Team { workers, homes, .. } = self;
+        let Team { workers, locations, .. } = self;
         for worker in workers.iter_mut() {
-            worker.outbox.wheel.begin_at(current);
+            worker.scheduler.wheel.begin_at(current);
             worker.epochs = epochs;
         }
-        for (ids, outbox, beyond, mut late, is_cut, handled) in rest {
-            // The counts are sums of all threads.
+        for (ids, scheduler, waiting_past_limit, mut past_limit, is_cut, handled) in rest {
+            // The counts are sums over all threads.
             let first = &mut workers[0];
-            first.outbox.tally += outbox.tally;
-            first.outbox.timers += outbox.timers;
+            first.scheduler.tally += scheduler.tally;
+            first.scheduler.timers += scheduler.timers;
             first.handled += handled;
             first.is_cut |= is_cut;
-            first.late.append(&mut late);
-            let home = |local: u32| homes[ids[local as usize] as usize];
-            for local in beyond {
-                let Home { part, local } = home(local);
-                workers[part as usize].beyond.insert(local);
+            first.past_limit.append(&mut past_limit);
+            let location = |local: u32| locations[ids[local as usize] as usize];
+            for local in waiting_past_limit {
+                let NodeLocation { partition, local } = location(local);
+                workers[partition as usize].waiting_past_limit.insert(local);
             }
             debug_assert!(
-                outbox.soon.is_empty() && outbox.mail.iter().all(Letters::is_empty),
+                scheduler.batch_timers.is_empty() && scheduler.outboxes.iter().all(Outbox::is_empty),
                 "between two epochs"
             );
-            outbox.wheel.hand_over(|window, local, events| {
-                let Home { part, local } = home(local);
-                let wheel = &mut workers[part as usize].outbox.wheel;
+            scheduler.wheel.drain(|window, local, events| {
+                let NodeLocation { partition, local } = location(local);
+                let wheel = &mut workers[partition as usize].scheduler.wheel;
                 if events.is_empty() {
                     wheel.wake(local, window);
                 }
@@ -271,39 +269,39 @@ impl<'e, M: Model> Team<'e, M> {
         }
     }
 
-    /// What is left when nobody runs any more.
-    pub(crate) fn disband(self) -> Run<M::Node, M::Payload> {
-        let Team { workers, homes, grid, setup, is_stopped, regroupings, .. } = self;
+    /// The outcome of a run that has ended.
+    pub(crate) fn finish(self) -> Run<M::Node, M::Payload> {
+        let Team { workers, locations, plan, setup, is_stopped, rebalance_count, .. } = self;
         let is_idle = |worker: &Worker<'_, M>| {
-            worker.outbox.wheel.is_empty() && worker.beyond.is_empty() && !worker.is_cut
+            worker.scheduler.wheel.is_empty() && worker.waiting_past_limit.is_empty() && !worker.is_cut
         };
-        let out_of_time = !is_stopped && setup.until > grid.limit && !workers.iter().all(is_idle);
+        let out_of_time = !is_stopped && setup.until > plan.limit && !workers.iter().all(is_idle);
         let (mut messages, mut tally) = (0, 0);
         let mut pending = Vec::new();
         let mut states = Vec::with_capacity(workers.len());
         for worker in workers {
-            let Worker { nodes, mut late, outbox, handled, .. } = worker;
-            let Outbox { wheel, timers, tally: tallied, .. } = outbox;
-            tally += tallied;
+            let Worker { nodes, mut past_limit, scheduler, handled, .. } = worker;
+            let LocalScheduler { wheel, timers, tally: of_worker, .. } = scheduler;
+            tally += of_worker;
             let events = wheel.into_events();
             let all = events.len();
-            // Where they lie already.
-            let mut under_way: Vec<P<M>> =
+            // In place: the iterator reuses the memory of the events.
+            let mut payloads: Vec<P<M>> =
                 events.into_iter().filter(|event| event.source != TIMER).map(|event| event.payload).collect();
-            // Timers that still wait have not been handled. They may have been counted by another thread.
-            let waiting = (all - under_way.len()) as u64;
+            // Timers that are still pending have not been handled. They may have been counted by another thread.
+            let waiting = (all - payloads.len()) as u64;
             messages = (messages + handled + waiting).wrapping_sub(timers);
-            under_way.append(&mut late);
+            payloads.append(&mut past_limit);
             match pending.is_empty() {
-                true => pending = under_way,
-                false => pending.append(&mut under_way),
+                true => pending = payloads,
+                false => pending.append(&mut payloads),
             }
             states.push(nodes.into_iter());
         }
-        let nodes = homes
+        let nodes = locations
             .iter()
-            .map(|home| states[home.part as usize].next().expect("every node lives in its part"))
+            .map(|at| states[at.partition as usize].next().expect("every node is in its partition"))
             .collect();
-        Run { nodes, messages, tally, pending, stopped: is_stopped, out_of_time, regroupings }
+        Run { nodes, messages, tally, pending, stopped: is_stopped, out_of_time, rebalance_count }
     }
 }

@@ -1,27 +1,27 @@
-//! Windows: stretches of time of equal length, numbered from zero on.
+//! Windows: intervals of time of equal length, numbered from zero on.
 //!
-//! Where the network has two sides, windows overlap: those of even numbers are one side's, those of odd numbers the other's, and each
-//! begins within the one before it. When one is run, the other side has come to an instant one lookahead of its messages before the end;
-//! so windows are as long as both sides' lookaheads together, and still nothing can come that belongs to the one being run.
+//! With a bipartition of the nodes windows overlap: those of even numbers belong to the even side, those of odd numbers to the odd side, and each
+//! begins within the one before it. When one is run, the other side has come to an instant one lookahead of its messages before the end.
+//! So windows are as long as both sides' lookaheads together, and no message can arrive in the window being run.
 
 use netloom_units::Time;
 
-use crate::order::TIME_BITS;
+use crate::sort::TIME_BITS;
 
-/// A length of windows, and what finding a window takes: a multiplication where an instant is near, a division elsewhere.
+/// The length of windows, and how the window of an instant is found: by a multiplication where the instant is near, by a division elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Windows {
     length: u64,
-    /// The first one is only so long, if there are two sides.
+    /// The length of the first one, which is shorter with a bipartition.
     first: u64,
-    /// One if there are two sides, else zero: how far a number is to be shifted for those of one's own side only.
+    /// One with a bipartition, else zero: a window's number shifted right by this counts the windows of its own side.
     shift: u32,
     /// ⌊2⁶⁴ ÷ length⌋ + 1.
     reciprocal: u64,
 }
 
 impl Windows {
-    /// The longest windows, in picoseconds: an instant's place in one fits the keys by which events are ordered.
+    /// The longest windows, in picoseconds: an offset within one fits the keys by which events are sorted.
     pub(crate) const LONGEST: u64 = 1 << TIME_BITS;
 
     /// Windows of this many picoseconds, at least one.
@@ -30,17 +30,17 @@ impl Windows {
         Windows { length, first: length, shift: 0, reciprocal: (u64::MAX / length).saturating_add(1) }
     }
 
-    /// Windows for two sides, whose messages to the other one take this many picoseconds, at least one.
-    pub(crate) fn of_two_sides([even, odd]: [u64; 2]) -> Self {
+    /// Windows for the two sides of a bipartition, whose messages to the other side take this many picoseconds, at least one.
+    pub(crate) fn of_bipartition([even, odd]: [u64; 2]) -> Self {
         Windows { first: odd, shift: 1, ..Windows::new(even + odd) }
     }
 
-    /// How many numbers a window is from the next one of the same side.
+    /// The difference between the numbers of two successive windows of one side.
     pub(crate) fn step(self) -> u64 {
         1 << self.shift
     }
 
-    /// Which side's window this is; 0 if there are no sides.
+    /// The side to which a window belongs: 0 for the even one, or without a bipartition; 1 for the odd one.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "0 or 1")]
     pub(crate) fn side(self, window: u64) -> usize {
@@ -52,8 +52,8 @@ impl Windows {
         self.length
     }
 
-    /// Whether [`Self::ahead`] can be asked: one picosecond has no reciprocal of 64 bits.
-    pub(crate) fn are_counted_ahead(self) -> bool {
+    /// Whether [`Self::count_between`] can be used: a length of one picosecond has no reciprocal of 64 bits.
+    pub(crate) fn have_reciprocal(self) -> bool {
         self.length > 1
     }
 
@@ -66,27 +66,27 @@ impl Windows {
     /// First instant after a window.
     #[inline]
     pub(crate) fn end(self, window: u64) -> Time {
-        let of_own_side = if self.side(window) == 0 { self.first } else { self.length };
-        Time((window >> self.shift) * self.length + of_own_side)
+        let first = if self.side(window) == 0 { self.first } else { self.length };
+        Time((window >> self.shift) * self.length + first)
     }
 
-    /// The window of an instant, of the side that the window `like` is of.
+    /// The window of an instant on the side of the window `like`.
     pub(crate) fn of(self, at: Time, like: u64) -> u64 {
         let side = self.side(like);
         let missing = if side == 0 { self.length - self.first } else { 0 };
         ((at.0.saturating_add(missing) / self.length) << self.shift) + side as u64
     }
 
-    /// The window of one side that is this many of them after another one.
+    /// The window that is this many windows of its side after another one.
     #[inline(always)]
-    pub(crate) fn after(self, window: u64, ahead: u64) -> u64 {
-        window + (ahead << self.shift)
+    pub(crate) fn after(self, window: u64, count: u64) -> u64 {
+        window + (count << self.shift)
     }
 
-    /// How many windows of one side lie between the beginning of one, at `origin`, and an instant: exact below 256; what is more is at least 256, and so
-    /// is what is before `origin`.
+    /// How many windows of one side lie between the beginning of one, at `origin`, and an instant: exact below 256. More, and instants before `origin`, give at
+    /// least 256.
     #[inline(always)]
-    pub(crate) fn ahead(self, origin: Time, at: Time) -> u64 {
+    pub(crate) fn count_between(self, origin: Time, at: Time) -> u64 {
         // With r = reciprocal × length - 2⁶⁴ ≤ length the product is distance ÷ length × (2⁶⁴ + r): too much by less than 1 ÷ length as long as
         // distance × length < 2⁶⁴.
         let distance = at.0.wrapping_sub(origin.0);
@@ -100,27 +100,28 @@ mod tests {
 
     use super::*;
 
-    fn all(pace: u64) -> impl Iterator<Item = Windows> {
-        let sides = [[pace, pace], [pace, 1], [pace / 3 + 1, pace]];
+    fn all(length: u64) -> impl Iterator<Item = Windows> {
+        let sides = [[length, length], [length, 1], [length / 3 + 1, length]];
         let sides = sides.into_iter().filter(|[even, odd]| even + odd <= Windows::LONGEST);
-        std::iter::once(Windows::new(pace)).chain(sides.map(Windows::of_two_sides))
+        std::iter::once(Windows::new(length)).chain(sides.map(Windows::of_bipartition))
     }
 
     #[test]
     fn windows_begin_where_they_begin() {
-        for pace in [2, 3, 1 << 19, 1_005_120, Windows::LONGEST / 2, Windows::LONGEST - 1, Windows::LONGEST] {
-            for windows in all(pace) {
-                for origin in [1, 7, 1 << 30, (1 << 61) / pace] {
+        for length in [2, 3, 1 << 19, 1_005_120, Windows::LONGEST / 2, Windows::LONGEST - 1, Windows::LONGEST]
+        {
+            for windows in all(length) {
+                for origin in [1, 7, 1 << 30, (1 << 61) / length] {
                     let begin = windows.start(origin);
-                    for ahead in (0..=300).chain([1 << 14]) {
-                        let window = windows.after(origin, ahead);
+                    for count in (0..=300).chain([1 << 14]) {
+                        let window = windows.after(origin, count);
                         let start = windows.start(window);
                         let last = Time(start.0 + windows.length() - 1);
                         assert_eq!(windows.end(window), last + Time(1));
                         assert_eq!(windows.end(window), windows.start(windows.after(window, 1)));
                         for at in [start, last] {
                             assert_eq!(windows.of(at, origin), window);
-                            assert_eq!(windows.ahead(begin, at), ahead, "{pace}");
+                            assert_eq!(windows.count_between(begin, at), count, "{length}");
                         }
                     }
                 }
@@ -134,8 +135,8 @@ mod tests {
             (0..5).map(|window| (windows.start(window).0, windows.end(window).0)).collect()
         };
         // What the odd side sends takes 3.
-        assert_eq!(spans(Windows::of_two_sides([7, 3])), [(0, 3), (0, 10), (3, 13), (10, 20), (13, 23)]);
-        let windows = Windows::of_two_sides([5, 5]);
+        assert_eq!(spans(Windows::of_bipartition([7, 3])), [(0, 3), (0, 10), (3, 13), (10, 20), (13, 23)]);
+        let windows = Windows::of_bipartition([5, 5]);
         assert_eq!(spans(windows), [(0, 5), (0, 10), (5, 15), (10, 20), (15, 25)]);
         let of = |at| [0, 1].map(|side| windows.of(Time(at), side));
         assert_eq!(
@@ -153,10 +154,10 @@ mod tests {
         ) {
             let windows = Windows::new(length);
             let begin = windows.start(origin);
-            let ahead = windows.ahead(begin, Time(at));
+            let count = windows.count_between(begin, Time(at));
             match (at / length).checked_sub(origin).filter(|_| at >= begin.0) {
-                Some(near) if near < 256 => prop_assert_eq!(ahead, near),
-                _ => prop_assert!(ahead >= 256),
+                Some(near) if near < 256 => prop_assert_eq!(count, near),
+                _ => prop_assert!(count >= 256),
             }
         }
     }

@@ -10,13 +10,13 @@ use proptest::prelude::*;
 /// What a node does when its timer of number 0 fires, at [`WHEN`].
 #[derive(Clone, Copy, Debug)]
 enum Deed {
-    /// Sends itself or the other node something that arrives so long after now.
+    /// Sends itself or the other node a message that arrives this long after now.
     Send { to: NodeIndex, after: u64 },
-    /// The same, but something that arrives before now.
+    /// Sends itself or the other node a message that arrives this long before now.
     SendBack { to: NodeIndex, before: u64 },
     /// Sets a timer for then.
     Timer { at: u64 },
-    /// Does not do what happens inside it.
+    /// Leaves undone what happens inside it.
     Forget,
 }
 
@@ -28,6 +28,7 @@ struct Doer(Deed);
 impl Model for Doer {
     type Node = Vec<(Time, u32)>;
     type Payload = u32;
+    type Hint = ();
 
     fn start(&self, _: &mut Self::Node, id: NodeIndex, out: &mut impl Scheduler<u32>) {
         if id == 0 {
@@ -69,14 +70,14 @@ impl Model for Doer {
 
 type Nodes = Vec<(Time, u32)>;
 
-fn run(deed: Deed, parts: Vec<u16>, windows_per_lookahead: u64) -> Result<Run<Nodes, u32>, String> {
-    let setup = Setup { parts: Some(parts), windows_per_lookahead, ..Setup::new(LOOKAHEAD) };
+fn run(deed: Deed, partition: Vec<u16>, windows_per_lookahead: u64) -> Result<Run<Nodes, u32>, String> {
+    let setup = Setup { partition: Some(partition), windows_per_lookahead, ..Setup::new(LOOKAHEAD) };
     let run = || Engine::new(&Doer(deed), vec![Vec::new(), Vec::new()], setup).unwrap().run();
     catch_unwind(AssertUnwindSafe(run))
         .map_err(|panic| panic.downcast::<String>().map_or_else(|_| String::new(), |message| *message))
 }
 
-fn places() -> impl Strategy<Value = (Vec<u16>, u64)> {
+fn partitions() -> impl Strategy<Value = (Vec<u16>, u64)> {
     (prop_oneof![Just(vec![0, 0]), Just(vec![0, 1]), Just(vec![1, 0])], 1..9u64)
 }
 
@@ -89,9 +90,9 @@ proptest! {
     fn a_message_takes_at_least_the_lookahead(
         to in 0..2u32,
         after in 0..3 * LOOKAHEAD.0,
-        (parts, windows) in places(),
+        (partition, windows) in partitions(),
     ) {
-        match run(Deed::Send { to, after }, parts, windows) {
+        match run(Deed::Send { to, after }, partition, windows) {
             Ok(run) => {
                 prop_assert!(after > 0);
                 prop_assert_eq!(run.nodes[to as usize].last(), Some(&(WHEN + Time(after), 1)));
@@ -104,17 +105,17 @@ proptest! {
     }
 
     #[test]
-    fn a_message_into_the_past_is_refused(to in 0..2u32, before in 0..=WHEN.0, (parts, windows) in places()) {
-        let message = run(Deed::SendBack { to, before }, parts, windows).unwrap_err();
+    fn a_message_into_the_past_is_refused(to in 0..2u32, before in 0..=WHEN.0, (partition, windows) in partitions()) {
+        let message = run(Deed::SendBack { to, before }, partition, windows).unwrap_err();
         prop_assert!(message.contains("less than one lookahead after its cause"), "{}", message);
     }
 
     #[test]
     fn timers_fire_at_their_node_and_instant_or_are_refused(
         at in prop_oneof![0..2 * WHEN.0, WHEN.0..WHEN.0 + 2, WHEN.0 - 300..WHEN.0 + 300, WHEN.0..END_OF_TIME.0],
-        (parts, windows) in places(),
+        (partition, windows) in partitions(),
     ) {
-        match run(Deed::Timer { at }, parts, windows) {
+        match run(Deed::Timer { at }, partition, windows) {
             Ok(run) => {
                 prop_assert!(at >= WHEN.0);
                 prop_assert_eq!(&run.nodes[0], &[(WHEN, 0), (Time(at), 1)]);
@@ -131,10 +132,10 @@ proptest! {
     fn nothing_happens_at_the_end_of_time_and_the_run_says_so(
         at in prop_oneof![END_OF_TIME.0..=u64::MAX, Just(END_OF_TIME.0), Just(u64::MAX)],
         as_timer in any::<bool>(),
-        (parts, windows) in places(),
+        (partition, windows) in partitions(),
     ) {
         let deed = if as_timer { Deed::Timer { at } } else { Deed::Send { to: 1, after: at - WHEN.0 } };
-        let run = run(deed, parts, windows).unwrap();
+        let run = run(deed, partition, windows).unwrap();
         prop_assert!(run.out_of_time);
         prop_assert_eq!((&run.nodes[0], run.nodes[1].len()), (&vec![(WHEN, 0)], 0));
         prop_assert_eq!(run.pending.len(), usize::from(!as_timer));
@@ -155,6 +156,7 @@ const QUARTER: Time = Time(900_000_000_000_000);
 impl Model for Slow {
     type Node = u32;
     type Payload = bool;
+    type Hint = ();
 
     fn start(&self, _: &mut u32, _: NodeIndex, out: &mut impl Scheduler<bool>) {
         out.timer(Time::ZERO, false);
@@ -184,7 +186,7 @@ impl Model for Slow {
 #[test]
 fn an_observer_sees_a_run_whose_messages_take_minutes() {
     let mut seen = 0;
-    let setup = Setup { parts: Some(vec![0, 1]), ..Setup::new(QUARTER) };
+    let setup = Setup { partition: Some(vec![0, 1]), ..Setup::new(QUARTER) };
     let run = Engine::new(&Slow, vec![0, 0], setup).unwrap().run_observed(|_| {
         seen += 1;
         ControlFlow::Continue(())
@@ -200,6 +202,7 @@ struct Late;
 impl Model for Late {
     type Node = ();
     type Payload = ();
+    type Hint = ();
 
     fn start(&self, (): &mut (), _: NodeIndex, out: &mut impl Scheduler<()>) {
         out.timer(Time(END_OF_TIME.0 - 1), ());

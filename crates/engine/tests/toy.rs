@@ -1,8 +1,8 @@
 //! A toy network of forwarding nodes, run by both executors and by any number of threads.
 
 use netloom_engine::{
-    Balance, Engine, EngineError, Model, NodeIndex, Run, Scheduler, Setup, Sides, TIMER, contiguous, late,
-    reference,
+    Bipartition, Engine, EngineError, Model, NodeIndex, Rebalance, Run, Scheduler, Setup, TIMER, contiguous,
+    deferred_nodes, reference,
 };
 use netloom_units::Time;
 use netloom_units::random;
@@ -13,20 +13,20 @@ use rand::RngExt;
 /// own for the end of a service. The start of a service sometimes sets a timer, as a packet that leaves does.
 struct Toss {
     latency: Time,
-    /// How much more it is for what even and odd nodes toss, if there are sides.
+    /// What is added for messages of even and of odd nodes, if there is a bipartition.
     more: [Time; 2],
     service: Time,
     tokens: u32,
     hops: u32,
-    /// Even nodes toss to odd ones only, and these to those.
-    has_sides: bool,
+    /// Even nodes toss to odd ones only, and odd ones to even ones.
+    is_bipartite: bool,
     /// Nodes toss to their neighbours in a line only.
     is_line: bool,
     /// To whom most are tossed, or to its neighbour.
     favourite: Option<NodeIndex>,
 }
 
-/// How long after a service's start its timer fires: within the turn, and far beyond.
+/// How long after a service's start its timer fires: within the window, and far beyond.
 const ALARMS: [u64; 6] = [1, 2, 40, 900, 5_000, 400_000];
 
 #[derive(Clone, Debug)]
@@ -65,12 +65,13 @@ const STATE: u32 = TIMER - 2;
 impl Model for Toss {
     type Node = Server;
     type Payload = Note;
+    type Hint = ();
 
     fn senders(&self, id: NodeIndex, each: impl FnMut(NodeIndex)) -> bool {
         let all = 0..NODES;
         all.filter(|other| if self.is_line { id.abs_diff(*other) == 1 } else { id % 2 != other % 2 })
             .for_each(each);
-        self.has_sides || self.is_line
+        self.is_bipartite || self.is_line
     }
 
     fn start(&self, _: &mut Server, id: NodeIndex, out: &mut impl Scheduler<Note>) {
@@ -134,7 +135,7 @@ impl Model for Toss {
             }
             if self.is_line {
                 to = if id == 0 || id + 1 < NODES && to % 2 == 0 { id + 1 } else { id - 1 };
-            } else if self.has_sides && to % 2 == id % 2 {
+            } else if self.is_bipartite && to % 2 == id % 2 {
                 to = if to == 0 { 1 } else { to - 1 };
             }
             if token < self.hops * 1_000_000 {
@@ -175,7 +176,7 @@ fn servers(seed: u64) -> Vec<Server> {
         .collect()
 }
 
-fn sides() -> Vec<bool> {
+fn is_odd() -> Vec<bool> {
     (0..NODES).map(|node| node % 2 == 1).collect()
 }
 
@@ -191,30 +192,30 @@ proptest! {
         tokens in 0..6u32,
         windows_per_lookahead in prop_oneof![Just(1), 1..9u64],
         horizon in 0..100_000u64,
-        has_sides in any::<bool>(),
+        is_bipartite in any::<bool>(),
         is_line in any::<bool>(),
         favourite in prop::option::of(0..NODES),
-        first_look in prop::option::of(prop_oneof![Just(1u64), Just(4), Just(64)]),
+        first_check in prop::option::of(prop_oneof![Just(1u64), Just(4), Just(64)]),
         order in prop::option::of(Just((0..NODES).collect::<Vec<_>>()).prop_shuffle()),
     ) {
-        let model = Toss { latency: Time(latency), more: if has_sides { more.map(Time) } else { [Time::ZERO; 2] }, service: Time(service), tokens, hops: 12, has_sides, is_line, favourite };
+        let model = Toss { latency: Time(latency), more: if is_bipartite { more.map(Time) } else { [Time::ZERO; 2] }, service: Time(service), tokens, hops: 12, is_bipartite, is_line, favourite };
         let (expected, messages) = reference::run(&model, servers(seed));
         for threads in 1..=4 {
-            let sides = has_sides.then(sides);
+            let is_odd = is_bipartite.then(is_odd);
             let as_given: Vec<NodeIndex> = (0..NODES).collect();
             let cut = order.as_ref().unwrap_or(&as_given);
-            let late = sides.as_ref().map(|sides| late(&model, cut, sides, threads));
+            let deferred = is_odd.as_ref().map(|is_odd| deferred_nodes(&model, cut, is_odd, threads));
             let setup = Setup {
-                parts: Some(contiguous(cut, late.as_deref(), |_| 1, threads)),
+                partition: Some(contiguous(cut, deferred.as_deref(), |_| 1, threads)),
                 order: order.clone(),
-                balance: first_look.map(|first_look| Balance { first_look }),
-                sides: sides.map(|of| Sides { of, lookaheads: model.lookaheads() }),
+                rebalance: first_check.map(|first_check| Rebalance { first_check }),
+                bipartition: is_odd.map(|is_odd| Bipartition { is_odd, lookaheads: model.lookaheads() }),
                 windows_per_lookahead,
                 horizon: Time(horizon),
                 ..Setup::new(Time(latency))
             };
             let run = Engine::new(&model, servers(seed), setup).unwrap().run();
-            prop_assert!(run.regroupings == 0 || threads > 1 && first_look.is_some());
+            prop_assert!(run.rebalance_count == 0 || threads > 1 && first_check.is_some());
             prop_assert_eq!(&run.nodes, &expected);
             prop_assert_eq!(run.messages, messages);
             prop_assert_eq!(run.tally, u64::from(NODES) * 51);
@@ -226,17 +227,17 @@ proptest! {
     fn nothing_at_or_after_the_limit_is_run(
         until in 0..20_000u64,
         threads in 1..4usize,
-        has_sides in any::<bool>(),
+        is_bipartite in any::<bool>(),
         is_line in any::<bool>(),
         favourite in prop::option::of(0..NODES),
-        first_look in prop::option::of(prop_oneof![Just(1u64), Just(2)]),
+        first_check in prop::option::of(prop_oneof![Just(1u64), Just(2)]),
     ) {
-        let model = Toss { latency: Time(700), more: [Time::ZERO; 2], service: Time(300), tokens: 4, hops: 12, has_sides, is_line, favourite };
+        let model = Toss { latency: Time(700), more: [Time::ZERO; 2], service: Time(300), tokens: 4, hops: 12, is_bipartite, is_line, favourite };
         let (all, _) = reference::run(&model, servers(7));
         let order: Vec<NodeIndex> = (0..NODES).collect();
-        let parts = Some(contiguous(&order, None, |_| 1, threads));
-        let balance = first_look.map(|first_look| Balance { first_look });
-        let setup = Setup { until: Time(until), parts, balance, order: Some(order), sides: has_sides.then(|| Sides { of: sides(), lookaheads: model.lookaheads() }), ..Setup::new(Time(700)) };
+        let partition = Some(contiguous(&order, None, |_| 1, threads));
+        let rebalance = first_check.map(|first_check| Rebalance { first_check });
+        let setup = Setup { until: Time(until), partition, rebalance, order: Some(order), bipartition: is_bipartite.then(|| Bipartition { is_odd: is_odd(), lookaheads: model.lookaheads() }), ..Setup::new(Time(700)) };
         let run = Engine::new(&model, servers(7), setup).unwrap().run();
         for (node, whole) in run.nodes.iter().zip(&all) {
             prop_assert_eq!(&node.log[..], &whole.log[..node.log.len()]);
@@ -252,7 +253,7 @@ proptest! {
     }
 }
 
-/// Every node passes its tokens on to the next but one of `busy` nodes, which lie side by side. It notes which thread handled what when.
+/// Every node passes its tokens on to the next but one of `busy` adjacent nodes. It notes which thread handled an event and when.
 struct Circle {
     busy: NodeIndex,
     latency: Time,
@@ -261,6 +262,7 @@ struct Circle {
 impl Model for Circle {
     type Node = Vec<(Time, std::thread::ThreadId)>;
     type Payload = ();
+    type Hint = ();
 
     fn start(&self, _: &mut Self::Node, id: NodeIndex, out: &mut impl Scheduler<()>) {
         if id < self.busy {
@@ -287,27 +289,28 @@ impl Model for Circle {
 }
 
 #[test]
-fn threads_get_as_much_to_do_as_each_other() {
+fn threads_get_equal_work() {
     const COUNT: u32 = 100;
     let order: Vec<NodeIndex> = (0..COUNT).collect();
     let latency = Time(1_000);
-    for (busy, threads, regroupings) in [(20, 2, 1), (40, 3, 1), (COUNT, 2, 0), (1, 2, 0)] {
-        let setup = |balance| Setup {
+    for (busy, threads, rebalance_count) in [(20, 2, 1), (40, 3, 1), (COUNT, 2, 0), (1, 2, 0)] {
+        let setup = |rebalance| Setup {
             until: latency * 2_000,
-            parts: Some(contiguous(&order, None, |_| 1, threads)),
-            balance,
+            partition: Some(contiguous(&order, None, |_| 1, threads)),
+            rebalance,
             ..Setup::new(latency)
         };
         let model = Circle { busy, latency };
-        let run =
-            |balance| Engine::new(&model, vec![Vec::new(); COUNT as usize], setup(balance)).unwrap().run();
-        let run = [None, Some(Balance::default())].map(run);
+        let run = |rebalance| {
+            Engine::new(&model, vec![Vec::new(); COUNT as usize], setup(rebalance)).unwrap().run()
+        };
+        let run = [None, Some(Rebalance::default())].map(run);
         let log = |run: &Run<Vec<(Time, _)>, ()>| -> Vec<Vec<Time>> {
             run.nodes.iter().map(|node| node.iter().map(|&(at, _)| at).collect()).collect()
         };
         assert_eq!(log(&run[0]), log(&run[1]));
-        assert_eq!(run.each_ref().map(|run| run.regroupings), [0, regroupings]);
-        // How much of the later half of the time a thread had most of.
+        assert_eq!(run.each_ref().map(|run| run.rebalance_count), [0, rebalance_count]);
+        // The largest share that a thread has of the events in the later half of the time.
         let share = |run: &Run<Vec<(Time, std::thread::ThreadId)>, ()>| {
             let mut by_thread = std::collections::HashMap::new();
             let late = run.nodes.iter().flatten().filter(|(at, _)| *at > latency * 1_000);
@@ -317,23 +320,23 @@ fn threads_get_as_much_to_do_as_each_other() {
         };
         let even = if busy == 1 { 1.0 } else { 1.0 / threads as f64 };
         assert!(share(&run[1]) <= even + 0.06, "{busy}: {}", share(&run[1]));
-        assert_eq!(share(&run[0]) > even + 0.06, regroupings > 0, "{busy}: {}", share(&run[0]));
+        assert_eq!(share(&run[0]) > even + 0.06, rebalance_count > 0, "{busy}: {}", share(&run[0]));
     }
 }
 
-/// A node that has all to do cannot be shared: threads that are started anew for nothing are started for a look after a power of two of epochs only.
+/// The work of one node cannot be shared: threads end without effect only for the checks, after powers of two of epochs.
 #[test]
-fn what_cannot_be_shared_is_looked_at_ever_more_seldom() {
+fn work_that_cannot_be_shared_is_checked_ever_more_rarely() {
     let latency = Time(1_000);
     let setup = Setup {
         until: latency * 2_000,
-        parts: Some((0..100).map(|node| u16::from(node == 0)).collect()),
+        partition: Some((0..100).map(|node| u16::from(node == 0)).collect()),
         order: Some((0..100).rev().collect()),
-        balance: Some(Balance::default()),
+        rebalance: Some(Rebalance::default()),
         ..Setup::new(latency)
     };
     let run = Engine::new(&Circle { busy: 1, latency }, vec![Vec::new(); 100], setup).unwrap().run();
-    assert_eq!(run.regroupings, 0);
+    assert_eq!(run.rebalance_count, 0);
     let threads: std::collections::HashSet<_> = run.nodes[0].iter().map(|&(_, thread)| thread).collect();
     // After 64, 128, 256, 512 and 1024.
     assert!((2..=6).contains(&threads.len()), "{}", threads.len());
@@ -358,7 +361,7 @@ fn the_observer_stops_a_run() {
         service: Time(300),
         tokens: 4,
         hops: 1000,
-        has_sides: false,
+        is_bipartite: false,
         is_line: false,
         favourite: None,
     };
@@ -379,6 +382,7 @@ fn a_panic_on_one_thread_ends_the_run() {
     impl Model for Fails {
         type Node = ();
         type Payload = ();
+        type Hint = ();
         fn start(&self, _: &mut (), _: NodeIndex, out: &mut impl Scheduler<()>) {
             out.timer(Time(3), ());
         }
@@ -398,19 +402,20 @@ fn a_panic_on_one_thread_ends_the_run() {
             None
         }
     }
-    let setup = Setup { parts: Some(vec![0, 1]), ..Setup::new(Time(100)) };
+    let setup = Setup { partition: Some(vec![0, 1]), ..Setup::new(Time(100)) };
     Engine::new(&Fails, vec![(), ()], setup).unwrap().run();
 }
 
-/// Every node of a line sends to its neighbours again and again. Notes whose turn it was.
+/// Every node of a line sends to its neighbours again and again. Notes whose batch was run.
 struct Line {
     nodes: NodeIndex,
-    turns: std::sync::Mutex<Vec<NodeIndex>>,
+    batches: std::sync::Mutex<Vec<NodeIndex>>,
 }
 
 impl Model for Line {
     type Node = ();
     type Payload = ();
+    type Hint = ();
 
     fn senders(&self, id: NodeIndex, each: impl FnMut(NodeIndex)) -> bool {
         (0..self.nodes).filter(|other| other.abs_diff(id) == 1).for_each(each);
@@ -431,7 +436,7 @@ impl Model for Line {
         out: &mut impl Scheduler<()>,
     ) {
         if source == TIMER {
-            self.turns.lock().unwrap().push(id);
+            self.batches.lock().unwrap().push(id);
             self.senders(id, |to| out.send(to, id, at + Time(100), ()));
             out.timer(at + Time(200), ());
         }
@@ -442,36 +447,39 @@ impl Model for Line {
     }
 }
 
-/// Who waits for neighbours only has its turn soon after them; who waits for another thread's nodes, behind all others.
+/// The batch of a node whose senders are all local is run soon after theirs; that of a node with senders in another partition, behind all others.
 #[test]
-fn two_windows_are_run_in_one_sweep() {
+fn two_windows_are_fused() {
     const NODES: NodeIndex = 601;
-    let sweeps = |parts: Vec<u16>, of: fn(NodeIndex) -> bool| -> Vec<Vec<NodeIndex>> {
-        let model = Line { nodes: NODES, turns: Default::default() };
+    let passes = |partition: Vec<u16>, of: fn(NodeIndex) -> bool| -> Vec<Vec<NodeIndex>> {
+        let model = Line { nodes: NODES, batches: Default::default() };
         let setup = Setup {
             until: Time(1_000),
             order: Some((0..NODES).rev().collect()),
-            sides: Some(Sides { of: (0..NODES).map(|id| id % 2 == 1).collect(), lookaheads: [Time(100); 2] }),
-            parts: Some(parts),
+            bipartition: Some(Bipartition {
+                is_odd: (0..NODES).map(|id| id % 2 == 1).collect(),
+                lookaheads: [Time(100); 2],
+            }),
+            partition: Some(partition),
             ..Setup::new(Time(100))
         };
         Engine::new(&model, vec![(); NODES as usize], setup).unwrap().run();
-        let turns: Vec<NodeIndex> =
-            model.turns.into_inner().unwrap().into_iter().filter(|&id| of(id)).collect();
-        turns.chunks(turns.len() / 5).map(<[_]>::to_vec).collect()
+        let batches: Vec<NodeIndex> =
+            model.batches.into_inner().unwrap().into_iter().filter(|&id| of(id)).collect();
+        batches.chunks(batches.len() / 5).map(<[_]>::to_vec).collect()
     };
-    let place = |sweep: &[NodeIndex], id| sweep.iter().position(|&of| of == id).unwrap();
-    let sweeps_of_one = sweeps(vec![0; NODES as usize], |_| true);
-    for sweep in &sweeps_of_one {
+    let rank = |pass: &[NodeIndex], id| pass.iter().position(|&of| of == id).unwrap();
+    let passes_of_one = passes(vec![0; NODES as usize], |_| true);
+    for pass in &passes_of_one {
         for id in (1..NODES).step_by(2) {
-            let behind = place(sweep, id) - place(sweep, id - 1).max(place(sweep, id + 1));
-            assert!((1..200).contains(&behind), "{id} comes {behind} turns after its neighbours");
+            let behind = rank(pass, id) - rank(pass, id - 1).max(rank(pass, id + 1));
+            assert!((1..200).contains(&behind), "{id} comes {behind} batches after its neighbours");
         }
     }
-    assert_eq!(sweeps_of_one.len(), 5);
+    assert_eq!(passes_of_one.len(), 5);
     let alone = 300;
-    let parts = (0..NODES).map(|id| u16::from(id == alone)).collect();
-    for sweep in sweeps(parts, |id| id != 300) {
-        assert_eq!(sweep[sweep.len() - 2..], [alone + 1, alone - 1]);
+    let partition = (0..NODES).map(|id| u16::from(id == alone)).collect();
+    for pass in passes(partition, |id| id != 300) {
+        assert_eq!(pass[pass.len() - 2..], [alone + 1, alone - 1]);
     }
 }

@@ -64,7 +64,7 @@ impl<S: Scheduler<Message>> Wire for Channels<'_, S> {
     #[inline(always)]
     fn depart(&mut self, departure: Departure<'_>) {
         let Departure { to, channel, arrival, packet } = departure;
-        self.0.send_made(to, channel, arrival, || Message::Packet(*packet));
+        self.0.send_with(to, channel, arrival, || Message::Packet(*packet));
     }
 
     #[inline(always)]

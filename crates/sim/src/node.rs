@@ -1,6 +1,6 @@
 //! The nodes of the engine: which of them does what. Dispatch only.
 
-use netloom_engine::{Handler, Messages, Model, NodeIndex, Scheduler, TIMER, Turn, UNFORESEEN};
+use netloom_engine::{Batch, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled};
 use netloom_fabric::{Packet, Ports};
 use netloom_topology::NodeId;
 use netloom_units::Time;
@@ -11,6 +11,7 @@ use crate::host::Host;
 use crate::message::Message;
 use crate::server::Server;
 use crate::server::nic_timers::Engine;
+use crate::switch::next_hop_cache::NextHopHint;
 use crate::switch::{Duties, Switch};
 use crate::world::World;
 
@@ -88,22 +89,23 @@ impl Node {
 impl Model for World {
     type Node = Node;
     type Payload = Message;
+    type Hint = NextHopHint;
 
     #[inline(always)]
-    fn approach(&self, node: &Node) {
+    fn prefetch_node(&self, node: &Node) {
         match node {
-            Node::Host(host) => host.approach(),
-            Node::Switch(switch) => switch.approach(),
+            Node::Host(host) => host.prefetch_node(),
+            Node::Switch(switch) => switch.prefetch_node(),
             Node::Untouched | Node::Server(_) | Node::InServer => {}
         }
     }
 
     #[inline(always)]
-    fn expect(&self, node: &Node, is_long: bool) {
+    fn prefetch_state(&self, node: &Node, is_long: bool) {
         match node {
-            Node::Host(host) => host.expect(),
+            Node::Host(host) => host.prefetch_state(),
             // A few packets use a few ports.
-            Node::Switch(switch) if is_long => switch.expect(),
+            Node::Switch(switch) if is_long => switch.prefetch_state(),
             Node::Switch(_) | Node::Untouched | Node::Server(_) | Node::InServer => {}
         }
     }
@@ -146,7 +148,7 @@ impl Model for World {
         macro_rules! take {
             ($handler:expr) => {{
                 let mut handler = $handler;
-                handler.handle(at, source, message, UNFORESEEN, out);
+                handler.handle(at, source, message, NextHopHint::NONE, out);
                 handler.finish(at);
             }};
         }
@@ -168,13 +170,13 @@ impl Model for World {
     }
 
     #[inline(always)]
-    fn take_turn(&self, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
+    fn run_batch(&self, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
         match node {
             Node::Switch(switch) if switch.duties == Duties::Plain => {
-                turn.run(&mut AtPlain { world: self, switch, id })
+                batch.run(&mut AtPlain { world: self, switch, id })
             }
-            Node::Host(host) => take_host_turn(self, host, id, turn),
-            other => take_other_turn(self, other, id, turn),
+            Node::Host(host) => run_host_batch(self, host, id, batch),
+            other => run_other_batch(self, other, id, batch),
         }
     }
 
@@ -205,12 +207,12 @@ type AtPlain<'a> = AtSwitch<'a, false, false>;
 type AtTrimming<'a> = AtSwitch<'a, true, false>;
 type AtLossless<'a> = AtSwitch<'a, false, true>;
 
-impl<const TRIMS: bool, const IS_LOSSLESS: bool> Handler<Message> for AtSwitch<'_, TRIMS, IS_LOSSLESS> {
+impl<const TRIMS: bool, const IS_LOSSLESS: bool> Handler<World> for AtSwitch<'_, TRIMS, IS_LOSSLESS> {
     const SETS_TIMERS: bool = false;
 
     #[inline(always)]
-    fn foresee(&mut self, messages: impl Messages<Message>) {
-        self.switch.foresee(self.world, messages);
+    fn prepare(&mut self, messages: impl Unhandled<World>) {
+        self.switch.prepare(self.world, messages);
     }
 
     // Inlined into the engine's loop, so that a packet at a switch costs no call; hosts are the rarer case.
@@ -220,14 +222,14 @@ impl<const TRIMS: bool, const IS_LOSSLESS: bool> Handler<Message> for AtSwitch<'
         at: Time,
         _: u32,
         message: &mut Message,
-        foreseen: u32,
+        hint: NextHopHint,
         out: &mut impl Scheduler<Message>,
     ) {
         let AtSwitch { world, switch, id } = self;
         let ctx = &mut Ctx::new(world, *id, at, out);
         match message {
-            Message::Packet(packet) if IS_LOSSLESS => switch.forward_lossless(ctx, packet, foreseen),
-            Message::Packet(packet) => switch.forward::<TRIMS>(ctx, packet, foreseen),
+            Message::Packet(packet) if IS_LOSSLESS => switch.forward_lossless(ctx, packet, hint),
+            Message::Packet(packet) => switch.forward::<TRIMS>(ctx, packet, hint),
             timer => switch.on_timer(&mut ctx.again(), timer),
         }
     }
@@ -246,9 +248,16 @@ struct AtSpecial<'a> {
     id: NodeIndex,
 }
 
-impl Handler<Message> for AtSpecial<'_> {
+impl Handler<World> for AtSpecial<'_> {
     #[inline(always)]
-    fn handle(&mut self, at: Time, _: u32, message: &mut Message, _: u32, out: &mut impl Scheduler<Message>) {
+    fn handle(
+        &mut self,
+        at: Time,
+        _: u32,
+        message: &mut Message,
+        _: NextHopHint,
+        out: &mut impl Scheduler<Message>,
+    ) {
         let ctx = &mut Ctx::new(self.world, self.id, at, out);
         match message {
             Message::Packet(packet) => self.switch.forward_specially(ctx, packet),
@@ -263,18 +272,18 @@ struct AtHost<'a> {
     id: NodeIndex,
 }
 
-impl Handler<Message> for AtHost<'_> {
+impl Handler<World> for AtHost<'_> {
     #[inline(always)]
     fn handle(
         &mut self,
         at: Time,
         source: u32,
         message: &mut Message,
-        _: u32,
+        _: NextHopHint,
         out: &mut impl Scheduler<Message>,
     ) {
         debug_assert!(source == TIMER || matches!(message, Message::Packet(_) | Message::Grant(_)));
-        self.host.handle_in_turn(&mut Ctx::new(self.world, self.id, at, out), message);
+        self.host.handle_in_batch(&mut Ctx::new(self.world, self.id, at, out), message);
     }
 }
 
@@ -284,13 +293,13 @@ struct AtServer<'a> {
     id: NodeIndex,
 }
 
-impl Handler<Message> for AtServer<'_> {
+impl Handler<World> for AtServer<'_> {
     fn handle(
         &mut self,
         at: Time,
         source: u32,
         message: &mut Message,
-        _: u32,
+        _: NextHopHint,
         out: &mut impl Scheduler<Message>,
     ) {
         let AtServer { world, server, id } = self;
@@ -298,41 +307,41 @@ impl Handler<Message> for AtServer<'_> {
     }
 }
 
-/// A host's turn, apart from the code of switches.
+/// A host's batch, apart from the code of switches.
 #[inline(never)]
-fn take_host_turn(world: &World, host: &mut Host, id: NodeIndex, turn: impl Turn<Message>) {
-    turn.run(&mut AtHost { world, host, id });
+fn run_host_batch(world: &World, host: &mut Host, id: NodeIndex, batch: impl Batch<World>) {
+    batch.run(&mut AtHost { world, host, id });
 }
 
-/// The turn of a node that is neither a host nor a switch with plain duties, apart from the code of theirs.
+/// The batch of a node that is neither a host nor a switch with plain duties, apart from their code.
 #[inline(never)]
-fn take_other_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
+fn run_other_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     match node {
         Node::Switch(switch) if switch.duties == Duties::Lossless => {
-            turn.run(&mut AtLossless { world, switch, id })
+            batch.run(&mut AtLossless { world, switch, id })
         }
         Node::Switch(switch) if switch.duties == Duties::Trims => {
-            turn.run(&mut AtTrimming { world, switch, id })
+            batch.run(&mut AtTrimming { world, switch, id })
         }
-        other => take_rare_turn(world, other, id, turn),
+        other => run_rare_batch(world, other, id, batch),
     }
 }
 
 #[inline(never)]
-fn take_rare_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
+fn run_rare_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     match node {
-        Node::Switch(switch) => turn.run(&mut AtSpecial { world, switch, id }),
-        Node::Untouched => take_first_turn(world, node, id, turn),
-        Node::Server(server) => turn.run(&mut AtServer { world, server, id }),
+        Node::Switch(switch) => batch.run(&mut AtSpecial { world, switch, id }),
+        Node::Untouched => run_first_batch(world, node, id, batch),
+        Node::Server(server) => batch.run(&mut AtServer { world, server, id }),
         Node::Host(_) | Node::InServer => unreachable!("{NOBODY}"),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn take_first_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
+fn run_first_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     *node = Node::new(world, id);
-    world.take_turn(node, id, turn);
+    world.run_batch(node, id, batch);
 }
 
 #[cold]

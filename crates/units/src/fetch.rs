@@ -1,33 +1,33 @@
-//! Asks for memory before it is needed. All of it affects speed only.
+//! Prefetches: memory is loaded before it is needed. All of it affects speed only.
 
-/// Has the processor bring a value's first cache line into its second-level cache, where that can be asked for.
+/// Prefetches a value's first cache line into the second-level cache, where the processor has an instruction for that.
 #[inline(always)]
 pub fn fetch<T>(value: &T) {
-    ask_for(std::ptr::from_ref(value).cast());
+    prefetch(std::ptr::from_ref(value).cast());
 }
 
-/// The same for what lies behind a value, where another one of its kind may.
+/// Prefetches what lies behind a value, where another one of its type may.
 #[inline(always)]
 pub fn fetch_next<T>(value: &T) {
-    ask_for(std::ptr::from_ref(value).wrapping_add(1).cast());
+    prefetch(std::ptr::from_ref(value).wrapping_add(1).cast());
 }
 
-/// The same for all lines of a value.
+/// Prefetches all lines of a value.
 #[inline(always)]
 pub fn fetch_whole<T>(value: &T) {
     const LINE: usize = 64;
     let start = std::ptr::from_ref(value).cast::<u8>();
     for line in 0..size_of::<T>().div_ceil(LINE) {
-        ask_for(start.wrapping_add(line * LINE));
+        prefetch(start.wrapping_add(line * LINE));
     }
 }
 
 #[inline(always)]
-#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "there is no stable way to ask"))]
-fn ask_for(address: *const u8) {
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "there is no stable intrinsic"))]
+fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     #[expect(unsafe_code, reason = "the instruction has no safe form")]
-    // SAFETY: a hint that may name any address, and every x86-64 knows it.
+    // SAFETY: the instruction reads no memory that the program could see and raises no fault, whatever the address; SSE, to which it belongs, is part of x86-64.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(address.cast());

@@ -32,5 +32,5 @@ pub use counts::Decided;
 pub use detours::PacketContext;
 pub(crate) use machines::{Machine, SwitchPlace};
 pub use nic::NicPathSelector;
-pub use roles::Foresight;
+pub use roles::FastPath;
 pub use switch::SwitchPathSelector;

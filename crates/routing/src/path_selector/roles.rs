@@ -28,25 +28,14 @@ pub(super) enum Role {
     RunAtFirst,
 }
 
-/// The two commonest kinds of switches, and all others.
+/// How a switch chooses ports, in the two most common cases, in which that depends on the packet alone and can be done before the packet is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FastPath {
-    /// The hash says the port of every packet.
+pub enum FastPath {
+    /// All ports are hashed, in any order of packets.
     Hash,
-    /// Data take random ports, and the hash says that of every other packet.
+    /// Ports are drawn for data, in the order of packets, and hashed for all others.
     Spray,
-    /// Look at the packet's role.
-    None,
-}
-
-/// What a switch can say of packets' ports before they come, as it depends on nothing else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Foresight {
-    /// Ports are hashed: it is the same in whatever order one asks.
-    Hashed,
-    /// Ports are drawn for data, in the order in which they come; the hash says those of all others.
-    Drawn,
-    /// Nothing.
+    /// Neither: a packet's role decides.
     None,
 }
 

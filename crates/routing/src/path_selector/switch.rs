@@ -8,7 +8,7 @@ use rand::Rng;
 
 use super::counts::{Decided, DecisionCounter};
 use super::machines::{Machines, SwitchPlace};
-use super::roles::{FastPath, Foresight, Role, Roles};
+use super::roles::{FastPath, Role, Roles};
 use super::runs::FlowRuns;
 use crate::forwarding::TagSpace;
 use crate::granularity::{Ends, Limits};
@@ -106,17 +106,13 @@ impl SwitchPathSelector {
         self.runs.take_flowlets()
     }
 
-    /// What can be said of packets' ports before they come, if all paths are minimal.
+    /// How ports are chosen before packets are handled, if all paths are minimal.
     #[inline(always)]
-    pub fn foresight(&self) -> Foresight {
-        match self.fast_path {
-            FastPath::Hash => Foresight::Hashed,
-            FastPath::Spray => Foresight::Drawn,
-            FastPath::None => Foresight::None,
-        }
+    pub fn fast_path(&self) -> FastPath {
+        self.fast_path
     }
 
-    /// The port of a data packet among several, where ports are [drawn](Foresight::Drawn). What [a hash sees](Header::seen_by_hash) of it says only whether it is another one
+    /// The port of a data packet among several, where ports are [drawn](FastPath::Spray). What [a hash sees](Header::seen_by_hash) of it says only whether it is another one
     /// than its.
     #[inline(always)]
     pub fn draw(&mut self, seen: [u64; 2], ports: &[PortId], random: &mut impl Rng) -> PortId {

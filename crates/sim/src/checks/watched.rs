@@ -20,6 +20,7 @@ struct Watched<'a, F> {
 impl<F: Fn(&Node, NodeIndex, Time, u32, &Message) -> bool + Sync> Model for Watched<'_, F> {
     type Node = Node;
     type Payload = Message;
+    type Hint = ();
 
     fn start(&self, node: &mut Node, id: NodeIndex, out: &mut impl Scheduler<Message>) {
         self.world.start(node, id, out);

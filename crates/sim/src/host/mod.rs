@@ -145,9 +145,9 @@ impl Host {
         self.reordering.as_deref()
     }
 
-    /// Its turn is the next one: what it will touch is fetched.
+    /// Its batch is the next one: prefetches what it will touch.
     #[inline(always)]
-    pub(crate) fn expect(&self) {
+    pub(crate) fn prefetch_state(&self) {
         let Host { nic, flows, send_queue, receivers, .. } = self;
         nic.fetch_first_port();
         flows.first().into_iter().for_each(fetch_whole);
@@ -155,9 +155,9 @@ impl Host {
         receivers.fetch();
     }
 
-    /// Its turn comes soon: what it will touch first is fetched.
+    /// Its batch comes soon: prefetches what it will touch first.
     #[inline(always)]
-    pub(crate) fn approach(&self) {
+    pub(crate) fn prefetch_node(&self) {
         let Host {
             nic, random, flows, send_queue, paces, queue, checked, receivers, sent, last_event, ..
         } = self;

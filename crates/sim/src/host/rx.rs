@@ -22,12 +22,12 @@ impl Host {
     /// Handles a message, apart from others.
     #[inline(never)]
     pub(crate) fn handle(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
-        self.handle_in_turn(ctx, message);
+        self.handle_in_batch(ctx, message);
     }
 
     /// Handles a message, one of many.
     #[inline(always)]
-    pub(crate) fn handle_in_turn(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
+    pub(crate) fn handle_in_batch(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
         // While the NIC is busy nothing can have left since the last look.
         if self.is_still() {
             self.checked = self.checked.max(ctx.now);

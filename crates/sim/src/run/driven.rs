@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use netloom_engine::END_OF_TIME;
-use netloom_engine::reference::Steps;
+use netloom_engine::reference::Stepper;
 use netloom_record::{NamedChannel, Records, Window};
 use netloom_routing::FlowKey;
 use netloom_topology::HostId;
@@ -59,7 +59,7 @@ pub struct Completion {
 #[derive(Debug)]
 pub struct Driven {
     world: World,
-    steps: Steps<World>,
+    steps: Stepper<World>,
     windows: Vec<Window>,
     named_channels: Vec<NamedChannel>,
     groups: Vec<String>,
@@ -78,7 +78,7 @@ impl Simulation {
         self.note_load(Time::MAX);
         let Simulation { mut world, measure, named_channels, groups, nodes, .. } = self;
         world.is_driven = true;
-        let steps = Steps::new(&world, nodes);
+        let steps = Stepper::new(&world, nodes);
         Driven {
             world,
             steps,

@@ -1,6 +1,6 @@
-//! How the engine cuts time, and on which thread each node runs.
+//! The lookahead of a network, its bipartition, and the partitions of its nodes: which thread runs which.
 
-use netloom_engine::{Balance, NodeIndex, Setup, Sides, contiguous, late};
+use netloom_engine::{Bipartition, NodeIndex, Rebalance, Setup, contiguous, deferred_nodes};
 use netloom_topology::{Channel, Network, NodeId};
 use netloom_units::Time;
 use netloom_workload::Rails;
@@ -9,7 +9,7 @@ use crate::protocol::declaration::Parts;
 use crate::protocol::smallest;
 use crate::world::World;
 
-/// How the engine cuts time and places nodes.
+/// How the engine cuts time and partitions nodes.
 pub(crate) fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let network = &world.network;
     let World { fabric, routing, transport, .. } = world;
@@ -17,13 +17,13 @@ pub(crate) fn setup(world: &World, threads: usize, until: Time) -> Setup {
     // Under cut-through a packet counts as arrived when so much of it has passed.
     let smallest = smallest.min(fabric.options.cut_through.unwrap_or(smallest));
     let largest = world.transport.packet_size();
-    let of = sides(network, world.servers.as_ref().map(|servers| &*servers.rails));
+    let is_odd = bipartition(network, world.servers.as_ref().map(|servers| &*servers.rails));
     let mut lookaheads = [Time::MAX; 2];
     let mut slowest = Time::ZERO;
     for id in 0..network.channels() {
         let Channel { from, rate, .. } = network.channel(id);
         let latency = world.latency(id);
-        let side = of.as_ref().is_some_and(|of| of[from as usize]);
+        let side = is_odd.as_ref().is_some_and(|is_odd| is_odd[from as usize]);
         let lookahead = &mut lookaheads[usize::from(side)];
         *lookahead = (*lookahead).min(latency + rate.serialize(smallest));
         slowest = slowest.max(latency + rate.serialize(largest));
@@ -32,28 +32,28 @@ pub(crate) fn setup(world: &World, threads: usize, until: Time) -> Setup {
     // Time::MAX: there is no such channel.
     let lookahead = if shortest < Time::MAX { shortest } else { Time(1) };
     let lookaheads = lookaheads.map(|of_side| if of_side < Time::MAX { of_side } else { lookahead });
-    let sides = of.map(|of| Sides { of, lookaheads });
+    let bipartition = is_odd.map(|is_odd| Bipartition { is_odd, lookaheads });
     let order = neighbour_order(network);
-    let placed = (threads > 1).then(|| {
+    let partition = (threads > 1).then(|| {
         let ports = |node| network.ports(node).len() as u64;
-        let late = sides.as_ref().map(|sides| late(world, &order, &sides.of, threads));
-        // Until it shows who has how much to do, as if all ports were as busy.
-        (contiguous(&order, late.as_deref(), ports, threads), Balance::default())
+        let deferred =
+            bipartition.as_ref().map(|sides| deferred_nodes(world, &order, &sides.is_odd, threads));
+        // Until the work of nodes has been measured, all ports count as equally busy.
+        contiguous(&order, deferred.as_deref(), ports, threads)
     });
-    let (parts, balance) = placed.unzip();
     Setup {
         until,
         horizon: slowest + lookahead,
-        parts,
+        rebalance: partition.is_some().then(Rebalance::default),
+        partition,
         order: Some(order),
-        balance,
-        sides,
+        bipartition,
         ..Setup::new(lookahead)
     }
 }
 
-/// The two sides of a network in which no channel joins nodes of one side, such as any tree, by level. `None` if there are none.
-fn sides(network: &Network, rails: Option<&Rails>) -> Option<Vec<bool>> {
+/// The bipartition of a network, such as any tree by level: for every node, whether it is on the odd side. `None` if there is none.
+fn bipartition(network: &Network, rails: Option<&Rails>) -> Option<Vec<bool>> {
     let mut sides: Vec<Option<bool>> = vec![None; network.nodes() as usize];
     let mut found = Vec::new();
     for first in 0..network.nodes() {
@@ -64,7 +64,7 @@ fn sides(network: &Network, rails: Option<&Rails>) -> Option<Vec<bool>> {
         while let Some(node) = found.pop() {
             let side = sides[node as usize].expect("it was found with its side");
             let others = network.ports(node).iter().map(|&channel| (network.channel(channel).to, !side));
-            // All NICs of a server live in one node.
+            // All NICs of a server are one node of the engine.
             let rails = rails.filter(|_| network.is_host(node)).into_iter();
             let nics = rails.flat_map(|rails| {
                 let (server, _) = rails.server(node);
@@ -85,7 +85,7 @@ fn sides(network: &Network, rails: Option<&Rails>) -> Option<Vec<bool>> {
     sides.into_iter().collect()
 }
 
-/// Hosts next to their switch, and the switches of a pod next to each other: nodes that talk to each other most are close.
+/// Hosts next to their switch, and the switches of a pod next to each other: nodes that send to each other most are close.
 fn neighbour_order(network: &Network) -> Vec<NodeIndex> {
     let mut hosts_of: Vec<Vec<NodeIndex>> = vec![Vec::new(); network.switches() as usize];
     for host in 0..network.hosts() {
@@ -131,12 +131,12 @@ mod tests {
     }
 
     #[test]
-    fn levels_of_trees_alternate_and_groups_have_no_sides() {
+    fn levels_of_trees_alternate_and_groups_have_no_bipartition() {
         for network in
             [tree(), square(), build(Topology::Crossbar(Crossbar { hosts: 5, ..Crossbar::default() }))]
         {
-            let of = sides(&network, None).expect("two sides");
-            assert!(network.links().iter().all(|link| of[link.a as usize] != of[link.b as usize]));
+            let is_odd = bipartition(&network, None).expect("there is a bipartition");
+            assert!(network.links().iter().all(|link| is_odd[link.a as usize] != is_odd[link.b as usize]));
         }
         let dragonfly = Dragonfly {
             hosts_per_switch: Some(2),
@@ -144,14 +144,14 @@ mod tests {
             global_links_per_switch: Some(2),
             ..Dragonfly::default()
         };
-        assert_eq!(sides(&build(Topology::Dragonfly(dragonfly)), None), None);
+        assert_eq!(bipartition(&build(Topology::Dragonfly(dragonfly)), None), None);
     }
 
     #[test]
-    fn a_server_is_on_one_side_or_there_are_none() {
+    fn a_server_is_on_one_side_or_there_is_no_bipartition() {
         let of = |network: Network| {
             let servers = Servers { nics: 2, wiring: Wiring::SideBySide, ..Servers::default() };
-            sides(&network, Some(&servers.lay(&network, 1).unwrap()))
+            bipartition(&network, Some(&servers.lay(&network, 1).unwrap()))
         };
         assert!(of(tree()).is_some());
         // A server's NICs are at neighbours.

@@ -84,7 +84,7 @@ pub(crate) struct AtNic<'a> {
 }
 
 impl Scheduler<Message> for AtNic<'_> {
-    fn send_made(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> Message) {
+    fn send_with(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> Message) {
         self.engine.send(to, source, at, make());
     }
 

@@ -79,17 +79,17 @@ impl Switch {
         protocols.buffered()
     }
 
-    /// Its turn is the next one: what it will touch is fetched.
+    /// Its batch is the next one: prefetches what it will touch.
     #[inline(always)]
-    pub(crate) fn expect(&self) {
+    pub(crate) fn prefetch_state(&self) {
         let Switch { ports, next_hops, .. } = self;
         ports.fetch();
-        next_hops.fetch();
+        next_hops.prefetch();
     }
 
-    /// Its turn comes soon: what it will touch first is fetched.
+    /// Its batch comes soon: prefetches what it will touch first.
     #[inline(always)]
-    pub(crate) fn approach(&self) {
+    pub(crate) fn prefetch_node(&self) {
         let Switch { ports, path_selector, row, duties, last_event, .. } = self;
         fetch(ports);
         fetch(path_selector);

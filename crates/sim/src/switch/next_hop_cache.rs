@@ -1,6 +1,6 @@
-//! How packets leave a switch, as far as that can be said before they are handled.
+//! How packets leave a switch, as far as that can be computed before they are handled: the hints of a batch, and the cache of next hops.
 
-use netloom_engine::UNFORESEEN;
+use netloom_engine::Hint;
 use netloom_fabric::{Exit, Packet, PacketKind, Ports};
 use netloom_routing::{Row, SwitchPathSelector};
 use netloom_topology::PortId;
@@ -9,17 +9,67 @@ use netloom_units::fetch_whole;
 use crate::switch::view::{header_of, note_choice};
 use crate::world::World;
 
-/// Of data that will draw one of several ports, this and the number of their set is foreseen.
-pub(crate) const DRAWN: u32 = 1 << 31;
+/// What a switch knows of how a packet leaves before it handles the packet: the [`Exit`]; or, for data that draw one of several ports, their set; or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NextHopHint(u32);
 
-/// The next hops of recent packets that go by their hash. Packets of a flow come in trains, and of many flows at a time.
+impl NextHopHint {
+    /// With the number of a set in the lower bits.
+    const DRAWN: u32 = 1 << 31;
+
+    #[inline(always)]
+    pub(crate) fn exit(exit: Exit) -> Self {
+        NextHopHint(exit.to_bits())
+    }
+
+    /// Of data that draw a port of this set, by its number.
+    #[inline(always)]
+    pub(crate) fn drawn(set: u32) -> Self {
+        NextHopHint(NextHopHint::DRAWN | set)
+    }
+
+    #[inline(always)]
+    pub(crate) fn known(self) -> NextHop {
+        if self.0 & NextHopHint::DRAWN == 0 {
+            NextHop::Exit(Exit::from_bits(self.0))
+        } else if self == NextHopHint::NONE {
+            NextHop::Unknown
+        } else {
+            NextHop::Drawn(self.0 & !NextHopHint::DRAWN)
+        }
+    }
+}
+
+impl Hint for NextHopHint {
+    const NONE: Self = NextHopHint(u32::MAX);
+
+    #[inline(always)]
+    fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    #[inline(always)]
+    fn from_bits(bits: u32) -> Self {
+        NextHopHint(bits)
+    }
+}
+
+/// What a [`NextHopHint`] says.
+pub(crate) enum NextHop {
+    Exit(Exit),
+    /// The number of the set from which a port is drawn.
+    Drawn(u32),
+    Unknown,
+}
+
+/// The next hops of recent packets that go by their hash. Packets of a flow come in bursts, and of many flows at a time.
 #[derive(Debug, Default)]
 pub(crate) struct NextHopCache(pub(crate) Option<Box<Entries>>);
 
 impl NextHopCache {
-    /// Has the processor fetch all entries.
+    /// Prefetches all entries.
     #[inline(always)]
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn prefetch(&self) {
         self.0.as_deref().into_iter().for_each(fetch_whole);
     }
 
@@ -56,15 +106,15 @@ impl Entries {
 #[repr(align(32))]
 pub(crate) struct CachedHop {
     pub(crate) seen: [u64; 2],
-    /// The way that the hash says.
-    pub(crate) way: CachedExit,
+    /// The exit that the hash says.
+    pub(crate) exit: CachedExit,
     pub(crate) kind: PacketKind,
 }
 
 impl CachedHop {
     /// No packet's.
     pub(crate) const NONE: CachedHop =
-        CachedHop { seen: [u64::MAX; 2], way: CachedExit(UNFORESEEN), kind: PacketKind::Data };
+        CachedHop { seen: [u64::MAX; 2], exit: CachedExit::NONE, kind: PacketKind::Data };
 
     #[inline(never)]
     pub(crate) fn hashed(
@@ -74,22 +124,24 @@ impl CachedHop {
         packet: &Packet,
     ) -> Self {
         let port = |ports: &[PortId]| ports[path_selector.hashed(&header_of(world, packet), ports.len())];
-        let way = CachedExit::find(world, row, packet, port);
-        CachedHop { seen: packet.seen_by_hash(), way, kind: packet.kind }
+        let exit = CachedExit::find(world, row, packet, port);
+        CachedHop { seen: packet.seen_by_hash(), exit, kind: packet.kind }
     }
 }
 
-/// The [`Exit`] of packets, in a number, and above it what else there is to know; or that nothing is foreseen.
+/// The [`Exit`] of packets in the lower bits, and flags above; or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CachedExit(pub(crate) u32);
 
 impl CachedExit {
+    /// There is none.
+    const NONE: CachedExit = CachedExit(u32::MAX);
     /// Data could have taken other ports.
     pub(crate) const IS_CHOICE: u32 = 1 << 31;
     /// Packets of one kind leave in several lanes.
     pub(crate) const HAS_LANES: u32 = 1 << 30;
 
-    /// The way of a packet, of whose ports `choose` names one if there are several.
+    /// The exit of a packet, of whose ports `choose` names one if there are several.
     #[inline(always)]
     pub(crate) fn find(
         world: &World,
@@ -98,7 +150,7 @@ impl CachedExit {
         choose: impl FnOnce(&[PortId]) -> PortId,
     ) -> CachedExit {
         let (port, is_choice) = match *world.forwarding.table().candidates_in_row(row, packet.dst).ports {
-            [] => return CachedExit(UNFORESEEN),
+            [] => return CachedExit::NONE,
             [only] => (only, false),
             ref several => (choose(several), packet.kind == PacketKind::Data),
         };
@@ -117,16 +169,17 @@ impl CachedExit {
 
     /// How a packet leaves.
     #[inline(always)]
-    pub(crate) fn exit(self, packet: &mut Packet, ports: &Ports, world: &World) -> u32 {
-        if self.0 < CachedExit::HAS_LANES || self.0 == UNFORESEEN {
-            return self.0;
+    pub(crate) fn hint(self, packet: &mut Packet, ports: &Ports, world: &World) -> NextHopHint {
+        if self.0 < CachedExit::HAS_LANES || self == CachedExit::NONE {
+            // Without flags, and without an exit, the bits are those of the hint.
+            return NextHopHint(self.0);
         }
         if self.0 & CachedExit::IS_CHOICE != 0 {
             note_choice(packet, self.port());
         }
         match self.0 & CachedExit::HAS_LANES {
-            0 => self.0 & !CachedExit::IS_CHOICE,
-            _ => ports.exit(self.port(), packet, &world.rules).to_bits(),
+            0 => NextHopHint(self.0 & !CachedExit::IS_CHOICE),
+            _ => NextHopHint::exit(ports.exit(self.port(), packet, &world.rules)),
         }
     }
 }

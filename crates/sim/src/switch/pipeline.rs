@@ -1,14 +1,14 @@
 //! The way of a packet through a switch: route, admit, enqueue.
 
-use netloom_engine::{Messages, Scheduler, UNFORESEEN};
+use netloom_engine::{Hint, Scheduler, Unhandled};
 use netloom_fabric::{Exit, Fate, Packet};
-use netloom_routing::{Foresight, Forwarding};
+use netloom_routing::{FastPath, Forwarding};
 use netloom_topology::PortId;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
 use crate::switch::Switch;
-use crate::switch::next_hop_cache::{CachedHop, DRAWN};
+use crate::switch::next_hop_cache::{CachedHop, NextHop, NextHopHint};
 use crate::switch::view::{PortsAt, header_of, take};
 use crate::world::World;
 
@@ -19,23 +19,23 @@ impl Switch {
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
-        foreseen: u32,
+        hint: NextHopHint,
     ) {
         if TRIMS {
-            let exit = self.exit(ctx, packet, foreseen);
+            let exit = self.exit(ctx, packet, hint);
             return self.enqueue(ctx, exit.port, packet);
         }
-        let Some(exit) = self.foreseen_exit(ctx.world, packet, foreseen) else {
-            return self.forward_unforeseen(&mut ctx.again(), packet);
+        let Some(exit) = self.hinted_exit(ctx.world, packet, hint) else {
+            return self.forward_without_hint(&mut ctx.again(), packet);
         };
         let Switch { ports, random, .. } = self;
-        // Where next hops are foreseen, no choice depends on queue lengths.
+        // Where there are hints, no choice depends on queue lengths.
         ports.enqueue_or_drop::<false>(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
     }
 
-    /// [`Self::forward`] of a packet whose way has not been foreseen, as it may depend on how long queues are.
+    /// [`Self::forward`] of a packet whose next hop may depend on queue lengths.
     #[inline(never)]
-    pub(crate) fn forward_unforeseen(
+    pub(crate) fn forward_without_hint(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
@@ -51,27 +51,27 @@ impl Switch {
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
-        foreseen: u32,
+        hint: NextHopHint,
     ) {
-        if foreseen == UNFORESEEN && packet.is_of_the_link() {
+        if hint == NextHopHint::NONE && packet.is_of_the_link() {
             return self.on_link_signal(&mut ctx.again(), packet);
         }
         // Loads are those of this instant.
         self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
-        let exit = self.exit(ctx, packet, foreseen);
+        let exit = self.exit(ctx, packet, hint);
         let Switch { ports, random, .. } = self;
         ports.enqueue_lossless(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
     }
 
-    /// How a packet leaves: as was foreseen, if anything was.
+    /// How a packet leaves: as its hint says, if it has one.
     #[inline(always)]
     pub(crate) fn exit(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
-        foreseen: u32,
+        hint: NextHopHint,
     ) -> Exit {
-        match self.foreseen_exit(ctx.world, packet, foreseen) {
+        match self.hinted_exit(ctx.world, packet, hint) {
             Some(exit) => exit,
             None => self.choose_exit(&mut ctx.again(), packet),
         }
@@ -134,43 +134,42 @@ impl Switch {
         ports.enqueue(port, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
     }
 
-    /// Says how packets leave, where that depends on nothing else.
+    /// Attaches hints to packets that say how they leave, where that depends on the packet alone.
     #[inline(always)]
-    pub(crate) fn foresee(&mut self, world: &World, messages: impl Messages<Message>) {
+    pub(crate) fn prepare(&mut self, world: &World, messages: impl Unhandled<World>) {
         self.ports.fetch_first();
-        match self.path_selector.foresight() {
-            Foresight::Hashed => self.foresee_hashed(world, messages),
-            Foresight::Drawn => self.foresee_drawn(world, messages),
-            Foresight::None => messages.look(|_| UNFORESEEN),
+        match self.path_selector.fast_path() {
+            FastPath::Hash => self.prepare_hashed(world, messages),
+            FastPath::Spray => self.prepare_drawn(world, messages),
+            FastPath::None => messages.annotate(|_| NextHopHint::NONE),
         }
     }
 
     #[inline(never)]
-    pub(crate) fn foresee_hashed(&mut self, world: &World, messages: impl Messages<Message>) {
+    pub(crate) fn prepare_hashed(&mut self, world: &World, messages: impl Unhandled<World>) {
         let Switch { ports, path_selector, row, next_hops, .. } = self;
         let next_hops = next_hops.all();
-        messages.look(|message| {
-            let Some(packet) = passing(message) else { return UNFORESEEN };
+        messages.annotate(|message| {
+            let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
-            cached.way.exit(packet, ports, world)
+            cached.exit.hint(packet, ports, world)
         });
     }
 
-    /// How a packet leaves of which that has been foreseen, if anything has.
+    /// How a packet leaves by its hint, if it has one.
     #[inline(always)]
-    pub(crate) fn foreseen_exit(
+    pub(crate) fn hinted_exit(
         &mut self,
         world: &World,
         packet: &mut Packet,
-        foreseen: u32,
+        hint: NextHopHint,
     ) -> Option<Exit> {
-        if foreseen & DRAWN == 0 {
-            return Some(Exit::from_bits(foreseen));
-        }
-        if foreseen == UNFORESEEN {
-            return None;
-        }
-        let port = self.draw(world, packet, foreseen & !DRAWN);
+        let set = match hint.known() {
+            NextHop::Exit(exit) => return Some(exit),
+            NextHop::Unknown => return None,
+            NextHop::Drawn(set) => set,
+        };
+        let port = self.draw(world, packet, set);
         Some(match world.rules.only_data_lane() {
             Some(lane) => Exit { port, lane },
             None => self.ports.exit(port, packet, &world.rules),
@@ -188,23 +187,23 @@ impl Switch {
     }
 
     #[inline(never)]
-    pub(crate) fn foresee_drawn(&mut self, world: &World, messages: impl Messages<Message>) {
+    pub(crate) fn prepare_drawn(&mut self, world: &World, messages: impl Unhandled<World>) {
         let Switch { ports, path_selector, row, next_hops, .. } = self;
-        let (next_hops, ways) = (next_hops.all(), world.forwarding.table().in_row(*row));
+        let (next_hops, routes) = (next_hops.all(), world.forwarding.table().in_row(*row));
         let lane = world.rules.only_data_lane();
-        messages.look(|message| {
+        messages.annotate(|message| {
             if let Message::Packet(packet) = message
                 && packet.is_data()
             {
-                return match (ways.only_port(packet.dst), lane) {
-                    (Ok(port), Some(lane)) => Exit { port, lane }.to_bits(),
-                    (Ok(port), None) => ports.exit(port, packet, &world.rules).to_bits(),
-                    (Err(set), _) => DRAWN | set,
+                return match (routes.only_port(packet.dst), lane) {
+                    (Ok(port), Some(lane)) => NextHopHint::exit(Exit { port, lane }),
+                    (Ok(port), None) => NextHopHint::exit(ports.exit(port, packet, &world.rules)),
+                    (Err(set), _) => NextHopHint::drawn(set),
                 };
             }
-            let Some(packet) = passing(message) else { return UNFORESEEN };
+            let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
-            cached.way.exit(packet, ports, world)
+            cached.exit.hint(packet, ports, world)
         });
     }
 }

@@ -1,6 +1,6 @@
-//! The order of a turn's events: by instant, then by source, then as they were sent, each in a key of 64 bits.
+//! Sorts the events of a batch: by instant, then by source, then in the order of sending, each by a key of 64 bits.
 //!
-//! Half the work of a general sort, because the events are known to be spread over their window: they are put into stretches of it while
+//! A bucket sort with insertion: half the work of a general sort, because events are sorted over their window. They are put into buckets while
 //! their keys are made, and are then nearly in order.
 
 use bytemuck::allocation::zeroed_box;
@@ -12,134 +12,139 @@ use crate::model::TIMER;
 const SOURCE_BITS: u32 = TIMER.count_ones();
 /// Bits of an event's index in a key.
 const INDEX_BITS: u32 = 12;
-/// Bits of an instant's place in its window in a key.
+/// Bits of an instant's offset within its window in a key.
 pub(crate) const TIME_BITS: u32 = 64 - SOURCE_BITS - INDEX_BITS;
-/// Below this many, insertion alone is faster.
-const FEW: usize = 20;
-/// Up to this many, a few stretches of a window are enough. The fewer events share a stretch, the better the processor predicts how far each is moved.
-const SOME: usize = 64;
-/// Above this many, places among them do not fit a byte.
-const MANY: usize = u8::MAX as usize;
-/// This many have no keys.
-const MOST: usize = 1 << INDEX_BITS;
+/// Below this many events, insertion alone is faster.
+const INSERTION_BELOW: usize = 20;
+/// Up to this many events, 64 buckets are enough. The fewer events share a bucket, the better the processor predicts how far each is moved.
+const FEW_BUCKETS_UP_TO: usize = 64;
+/// Above this many events, indices do not fit a byte.
+const BYTES_UP_TO: usize = u8::MAX as usize;
+/// This many events are too many for keys.
+const TOO_MANY: usize = 1 << INDEX_BITS;
 
-/// An event's place in the order: its instant's place in its window, in the first bits whatever the window's length; its source; its index.
+/// By what events are sorted: the instant's offset within its window, in the highest bits whatever the window's length; the source; the index.
 pub(crate) type Key = u64;
 
-/// Which of the turn's events it is.
+/// The index of the event within its batch.
 #[inline(always)]
 pub(crate) fn index(key: Key) -> usize {
     (key & ((1 << INDEX_BITS) - 1)) as usize
 }
 
-/// Orders one turn's events after the other's.
-pub(crate) struct Order {
-    /// By so much instants are shifted, that their places in a window begin with the first bit.
+/// Sorts one batch after the other.
+pub(crate) struct EventSorter {
+    /// By how much instants are shifted, so that their offsets within a window begin with the highest bit.
     shift: u32,
-    // A byte cannot leave them.
-    keys: Box<[Key; MANY + 1]>,
-    spread: Box<[Key; MANY + 1]>,
-    many: Many,
+    // An index of one byte is always within bounds.
+    keys: Box<[Key; BYTES_UP_TO + 1]>,
+    sorted: Box<[Key; BYTES_UP_TO + 1]>,
+    large: LargeScratch,
 }
 
-impl Order {
+impl EventSorter {
     /// For windows of this many picoseconds.
     pub(crate) fn new(length: u64) -> Self {
         let shift = (length - 1).leading_zeros().min(u64::BITS - 1);
-        Order { shift, keys: Box::new([0; MANY + 1]), spread: Box::new([0; MANY + 1]), many: Many::new() }
+        EventSorter {
+            shift,
+            keys: Box::new([0; BYTES_UP_TO + 1]),
+            sorted: Box::new([0; BYTES_UP_TO + 1]),
+            large: LargeScratch::new(),
+        }
     }
 
     /// Whether this many events of one window have keys.
     #[inline]
     pub(crate) fn takes(events: usize) -> bool {
-        events < MOST
+        events < TOO_MANY
     }
 
     /// The keys in order, of events of a window that begins at `start`.
     #[inline(always)]
     pub(crate) fn sort(&mut self, start: Time, events: impl ExactSizeIterator<Item = (Time, u32)>) -> &[Key] {
         let (count, shift) = (events.len(), self.shift);
-        // The same for all, so that two additions make a key of it.
+        // Common to all keys, so that each takes two additions.
         let base = (start.0 << shift).wrapping_neg();
         let keys = events.enumerate().map(move |(index, (at, source))| {
             (at.0 << shift).wrapping_add(u64::from(source) << INDEX_BITS).wrapping_add(base + index as u64)
         });
-        if count < FEW {
+        if count < INSERTION_BELOW {
             self.keys.iter_mut().zip(keys).for_each(|(place, key)| *place = key);
             insert_from(&mut self.keys[..count], 1);
             &self.keys[..count]
-        } else if count <= SOME {
-            self.sort_some::<64>(keys)
-        } else if count <= MANY {
-            self.sort_some::<256>(keys)
+        } else if count <= FEW_BUCKETS_UP_TO {
+            self.sort_by_bytes::<64>(keys)
+        } else if count <= BYTES_UP_TO {
+            self.sort_by_bytes::<256>(keys)
         } else if count <= 512 {
-            self.sort_many::<512>(keys)
+            self.sort_large::<512>(keys)
         } else if count <= 1024 {
-            self.sort_many::<1024>(keys)
+            self.sort_large::<1024>(keys)
         } else if count <= 2048 {
-            self.sort_many::<2048>(keys)
+            self.sort_large::<2048>(keys)
         } else {
-            self.sort_many::<MOST>(keys)
+            self.sort_large::<TOO_MANY>(keys)
         }
     }
 
     #[inline(always)]
-    fn sort_some<const STRETCHES: usize>(&mut self, events: impl ExactSizeIterator<Item = Key>) -> &[Key] {
-        let Order { keys, spread, .. } = self;
+    fn sort_by_bytes<const BUCKETS: usize>(&mut self, events: impl ExactSizeIterator<Item = Key>) -> &[Key] {
+        let EventSorter { keys, sorted, .. } = self;
         let count = events.len();
-        let mut places = [0u8; STRETCHES];
+        let mut starts = [0u8; BUCKETS];
         for (key, event) in keys.iter_mut().zip(events) {
             *key = event;
-            places[stretch::<STRETCHES>(event)] += 1;
+            starts[bucket::<BUCKETS>(event)] += 1;
         }
         if keys[..count].is_sorted() {
             return &keys[..count];
         }
-        add_up(&mut places);
+        prefix_sums(&mut starts);
         for &key in &keys[..count] {
-            let place = &mut places[stretch::<STRETCHES>(key)];
-            spread[usize::from(*place)] = key;
+            let place = &mut starts[bucket::<BUCKETS>(key)];
+            sorted[usize::from(*place)] = key;
             *place += 1;
         }
-        finish(&mut spread[..count]);
-        &spread[..count]
+        sort_nearly_sorted(&mut sorted[..count]);
+        &sorted[..count]
     }
 
-    /// As [`Self::sort_some`], with two bytes for a place, and a stretch or two for each event.
+    /// As [`Self::sort_by_bytes`], with two bytes for an index, and a bucket or two for each event.
     #[inline(never)]
-    fn sort_many<const STRETCHES: usize>(&mut self, events: impl ExactSizeIterator<Item = Key>) -> &[Key] {
-        let Order { many: Many { keys, spread, places }, .. } = self;
+    fn sort_large<const BUCKETS: usize>(&mut self, events: impl ExactSizeIterator<Item = Key>) -> &[Key] {
+        let EventSorter { large: LargeScratch { keys, sorted, starts }, .. } = self;
         let count = events.len();
-        let places = places.first_chunk_mut::<STRETCHES>().expect("no more stretches than events");
-        places.fill(0);
+        let starts = starts.first_chunk_mut::<BUCKETS>().expect("no more buckets than events");
+        starts.fill(0);
         for (key, event) in keys.iter_mut().zip(events) {
             *key = event;
-            places[stretch::<STRETCHES>(event)] += 1;
+            starts[bucket::<BUCKETS>(event)] += 1;
         }
         if keys[..count].is_sorted() {
             return &keys[..count];
         }
-        add_up_many(places);
+        prefix_sums_wide(starts);
         for &key in &keys[..count] {
-            let place = &mut places[stretch::<STRETCHES>(key)];
-            spread[usize::from(*place) % MOST] = key;
+            let place = &mut starts[bucket::<BUCKETS>(key)];
+            sorted[usize::from(*place) % TOO_MANY] = key;
             *place += 1;
         }
-        finish(&mut spread[..count]);
-        &spread[..count]
+        sort_nearly_sorted(&mut sorted[..count]);
+        &sorted[..count]
     }
 }
 
-/// The stretch of a window in which an event lies, of a power of two of equal stretches: the first bits of its place.
+/// The bucket of an event, of a power of two of equal buckets of its window: the highest bits of its key.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "below STRETCHES")]
-fn stretch<const STRETCHES: usize>(key: Key) -> usize {
-    (key >> (u64::BITS - STRETCHES.ilog2())) as usize
+#[expect(clippy::cast_possible_truncation, reason = "below BUCKETS")]
+fn bucket<const BUCKETS: usize>(key: Key) -> usize {
+    (key >> (u64::BITS - BUCKETS.ilog2())) as usize
 }
 
-/// Puts keys in order that nearly are.
+/// Sorts keys that are nearly in order.
 #[inline(always)]
-fn finish(keys: &mut [Key]) {
+fn sort_nearly_sorted(keys: &mut [Key]) {
     let (mut end, mut greatest) = (0, 0);
     // Four at a time, as hardly any are out of order.
     while let Some(&[a, b, c, d]) = keys.get(end..).and_then(<[Key]>::first_chunk) {
@@ -162,7 +167,7 @@ fn finish(keys: &mut [Key]) {
     insert_from(keys, end);
 }
 
-/// Puts keys in order that are up to one of them.
+/// Sorts keys of which those before `first` are in order.
 #[inline(always)]
 fn insert_from(keys: &mut [Key], first: usize) {
     for place in first..keys.len() {
@@ -170,7 +175,7 @@ fn insert_from(keys: &mut [Key], first: usize) {
     }
 }
 
-/// Puts a key where it belongs among those before it, which are in order.
+/// Moves a key to its place among those before it, which are in order.
 #[inline(always)]
 fn insert(keys: &mut [Key], mut place: usize) {
     let key = keys[place];
@@ -181,21 +186,21 @@ fn insert(keys: &mut [Key], mut place: usize) {
     keys[place] = key;
 }
 
-/// Of turns of many events: nothing of it is in memory before the first one.
-struct Many {
-    keys: Box<[Key; MOST]>,
-    spread: Box<[Key; MOST]>,
-    places: Box<[u16; MOST]>,
+/// Scratch for large batches: none of its pages is in memory before the first one.
+struct LargeScratch {
+    keys: Box<[Key; TOO_MANY]>,
+    sorted: Box<[Key; TOO_MANY]>,
+    starts: Box<[u16; TOO_MANY]>,
 }
 
-impl Many {
+impl LargeScratch {
     fn new() -> Self {
-        Many { keys: zeroed_box(), spread: zeroed_box(), places: zeroed_box() }
+        LargeScratch { keys: zeroed_box(), sorted: zeroed_box(), starts: zeroed_box() }
     }
 }
 
-/// Makes of counts, one byte each and at most 255 together, the sums of those before them: eight at a time.
-fn add_up<const STRETCHES: usize>(counts: &mut [u8; STRETCHES]) {
+/// Restarts counts, one byte each and at most 255 together, by the sums of those before them: eight at a time.
+fn prefix_sums<const BUCKETS: usize>(counts: &mut [u8; BUCKETS]) {
     const EACH: u64 = 0x0101_0101_0101_0101;
     let mut before = 0;
     for eight in counts.as_chunks_mut::<8>().0 {
@@ -205,16 +210,16 @@ fn add_up<const STRETCHES: usize>(counts: &mut [u8; STRETCHES]) {
     }
 }
 
-/// The same with two bytes for each, and at most 65,535 together: four at a time.
+/// [`prefix_sums`] with two bytes for each count, and at most 65,535 together: four at a time.
 #[expect(clippy::cast_possible_truncation, reason = "the four parts of a word")]
-fn add_up_many(counts: &mut [u16]) {
+fn prefix_sums_wide(counts: &mut [u16]) {
     const EACH: u64 = 0x0001_0001_0001_0001;
     let mut before = 0u64;
     for four in counts.as_chunks_mut::<4>().0 {
         let [a, b, c, d] = four.map(u64::from);
         let sums = (a | b << 16 | c << 32 | d << 48).wrapping_mul(EACH);
         let of_all = sums >> 48;
-        // Turned, not shifted: then the compiler sees that the four lie side by side, and writes them at once.
+        // Rotated, not shifted: then the compiler sees that the four lie side by side, and writes them at once.
         let all = (sums.rotate_left(16) - of_all).wrapping_add(before);
         *four = [all as u16, (all >> 16) as u16, (all >> 32) as u16, (all >> 48) as u16];
         before = before.wrapping_add(of_all * EACH);
@@ -228,14 +233,14 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever the window and the number of events, in whatever order they come.
+        /// For windows of any length, any number of events and any order.
         #[test]
-        fn as_a_sort_would(
+        fn sorts_as_a_general_sort_does(
             length in 1u64..=1 << TIME_BITS,
             window in 0u64..1 << 40,
             events in prop_oneof![
                 prop::collection::vec((any::<u64>(), 0..=TIMER), 0..400),
-                prop::collection::vec((any::<u64>(), 0..=TIMER), 3 * MOST / 4..MOST),
+                prop::collection::vec((any::<u64>(), 0..=TIMER), 3 * TOO_MANY / 4..TOO_MANY),
             ],
             is_sorted in any::<bool>(),
         ) {
@@ -246,10 +251,10 @@ mod tests {
             }
             let mut wanted: Vec<usize> = (0..events.len()).collect();
             wanted.sort_by_key(|&index| events[index]);
-            let mut order = Order::new(length);
-            prop_assert!(Order::takes(events.len()));
+            let mut sorter = EventSorter::new(length);
+            prop_assert!(EventSorter::takes(events.len()));
             for _ in 0..2 {
-                let keys = order.sort(Time(window * length), events.iter().copied());
+                let keys = sorter.sort(Time(window * length), events.iter().copied());
                 prop_assert_eq!(keys.iter().map(|&key| index(key)).collect::<Vec<_>>(), wanted.clone());
             }
         }

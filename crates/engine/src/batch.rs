@@ -1,0 +1,124 @@
+//! The batch of a node: its events of one window in order, and between them the timers that they set for the same window.
+
+use netloom_units::Time;
+
+use crate::local::LocalScheduler;
+use crate::model::{Batch, Handler, Hint, Model, Scheduler, TIMER, Unhandled};
+use crate::pending::CHUNK;
+use crate::sort::{Key, index};
+use crate::wheel::Event;
+
+/// A node's events of a window, with the order in which they are handled.
+pub(crate) struct Events<'t, O, P> {
+    pub(crate) order: O,
+    pub(crate) events: &'t mut [Event<P>],
+    pub(crate) scheduler: &'t mut LocalScheduler<P>,
+}
+
+/// The order of a batch's events.
+pub(crate) trait Ordered: Copy {
+    /// Whether it is the order of all of them.
+    const IS_OF_ALL: bool;
+
+    /// Events by their indices, a chunk at a time.
+    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize>>;
+
+    /// The index of the last one, if there is one.
+    fn last(self) -> Option<usize>;
+}
+
+impl Ordered for &[Key] {
+    const IS_OF_ALL: bool = true;
+
+    #[inline(always)]
+    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize>> {
+        <[_]>::chunks(self, CHUNK as usize).map(|chunk| chunk.iter().map(|&key| index(key)))
+    }
+
+    #[inline(always)]
+    fn last(self) -> Option<usize> {
+        <[_]>::last(self).copied().map(index)
+    }
+}
+
+/// What they are ordered by, and their indices.
+impl Ordered for &[(u64, u32)] {
+    const IS_OF_ALL: bool = false;
+
+    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize>> {
+        <[_]>::chunks(self, CHUNK as usize).map(|chunk| chunk.iter().map(|&(_, index)| index as usize))
+    }
+
+    fn last(self) -> Option<usize> {
+        <[_]>::last(self).map(|&(_, index)| index as usize)
+    }
+}
+
+impl<M: Model, O: Ordered> Batch<M> for Events<'_, O, M::Payload> {
+    #[inline(always)]
+    fn run<H: Handler<M>>(self, handler: &mut H) {
+        let Events { order, events, scheduler } = self;
+        handler.prepare(ToPrepare { order, events });
+        for chunk in order.chunks() {
+            scheduler.prefetch();
+            for index in chunk {
+                let Event { at, source, payload, node: hint } = &mut events[index];
+                if H::SETS_TIMERS {
+                    if scheduler.next_timer != Time::MAX {
+                        handle_timers(handler, scheduler, *at);
+                    }
+                    scheduler.now = *at;
+                }
+                handler.handle(*at, *source, payload, M::Hint::from_bits(*hint), scheduler);
+            }
+        }
+        if let Some(last) = order.last() {
+            handler.finish(events[last].at);
+        }
+    }
+}
+
+/// [`Events`] that the node may prepare. The hint of one is kept in the place of its destination, which has been reached.
+struct ToPrepare<'t, O, P> {
+    order: O,
+    events: &'t mut [Event<P>],
+}
+
+impl<M: Model, O: Ordered> Unhandled<M> for ToPrepare<'_, O, M::Payload> {
+    #[inline(always)]
+    fn annotate(self, mut hint: impl FnMut(&mut M::Payload) -> M::Hint) {
+        let ToPrepare { order, events } = self;
+        let mut annotate = |event: &mut Event<M::Payload>| event.node = hint(&mut event.payload).to_bits();
+        if O::IS_OF_ALL {
+            return events.iter_mut().for_each(annotate);
+        }
+        for index in order.chunks().flatten() {
+            annotate(&mut events[index]);
+        }
+    }
+}
+
+/// The timers of the running window that are due before an instant.
+pub(crate) struct Timers<'t, P> {
+    pub(crate) scheduler: &'t mut LocalScheduler<P>,
+    pub(crate) before: Time,
+}
+
+impl<M: Model> Batch<M> for Timers<'_, M::Payload> {
+    fn run<H: Handler<M>>(self, handler: &mut H) {
+        handle_timers(handler, self.scheduler, self.before);
+    }
+}
+
+#[inline(never)]
+fn handle_timers<M: Model>(
+    handler: &mut impl Handler<M>,
+    scheduler: &mut LocalScheduler<M::Payload>,
+    before: Time,
+) {
+    while let Some((at, mut payload)) = scheduler.due_timer(before) {
+        assert!(at >= scheduler.now, "the model set a timer for {at} when {} had passed", scheduler.now);
+        scheduler.now = at;
+        handler.handle(at, TIMER, &mut payload, M::Hint::NONE, scheduler);
+    }
+}

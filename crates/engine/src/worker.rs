@@ -1,0 +1,308 @@
+//! One thread of a run: windows, the batches of its nodes, and the sync round at the end of each epoch.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use netloom_units::Time;
+
+use crate::batch::{Events, Timers};
+use crate::batch_order::BatchOrder;
+use crate::engine::Progress;
+use crate::exchange::{Exchange, ThreadHandle};
+use crate::local::{CurrentNode, LocalScheduler};
+use crate::model::{Model, NodeIndex, TIMER};
+use crate::pending::PrefetchCursor;
+use crate::sort::EventSorter;
+use crate::team::{Rebalance, RunEnd, Work, imbalance, pays_off};
+use crate::wheel::Event;
+use crate::window_plan::WindowPlan;
+use crate::windows::Windows;
+
+/// The instants of a window.
+#[derive(Clone, Copy)]
+struct WindowBounds {
+    start: Time,
+    end: Time,
+    /// Whether the run's limit does not cut the window.
+    is_whole: bool,
+}
+
+impl WindowBounds {
+    fn new(start: Time, end: Time, limit: Time) -> Self {
+        WindowBounds { start, end: end.min(limit), is_whole: end <= limit }
+    }
+}
+
+/// One thread of a run, and the nodes that it runs.
+// Aligned as [`Outbox`](crate::exchange::Outbox) is, and for the same reason.
+#[repr(align(128))]
+pub(crate) struct Worker<'e, M: Model> {
+    pub(crate) model: &'e M,
+    pub(crate) nodes: Vec<M::Node>,
+    pub(crate) ids: Vec<NodeIndex>,
+    pub(crate) batch_order: BatchOrder,
+    /// If there is a bipartition: for every node of the run, whether it is on the odd side.
+    pub(crate) is_odd: Option<&'e [bool]>,
+    pub(crate) limit: Time,
+    /// Of the window being run.
+    pub(crate) start: Time,
+    /// The nodes inside which the next thing happens at or after the limit.
+    pub(crate) waiting_past_limit: BTreeSet<u32>,
+    pub(crate) scheduler: LocalScheduler<M::Payload>,
+    /// Those of the running batch.
+    pub(crate) events: Vec<Event<P<M>>>,
+    pub(crate) sorter: EventSorter,
+    pub(crate) windows: Windows,
+    /// Scratch for batches of too many events for [`Self::sorter`].
+    pub(crate) large_order: Vec<(u64, u32)>,
+    /// Payloads of messages at or after the limit, if the limit cuts a window.
+    pub(crate) past_limit: Vec<P<M>>,
+    /// Whether it cut off messages or timers.
+    pub(crate) is_cut: bool,
+    /// Messages, and timers set for later windows.
+    pub(crate) handled: u64,
+    /// Epochs that have been run, by this thread or by its predecessors.
+    pub(crate) epochs: u64,
+    /// Batches and events since the threads' [work](Rebalance) was last compared.
+    pub(crate) work: Work,
+    /// The same by node, if nodes may be partitioned anew.
+    pub(crate) loads: Vec<u32>,
+}
+
+pub(crate) type P<M> = <M as Model>::Payload;
+
+impl<M: Model> Worker<'_, M> {
+    /// Runs the nodes until all is done, or some threads have too much to do.
+    pub(crate) fn run(
+        &mut self,
+        exchange: &Exchange<Event<P<M>>>,
+        plan: WindowPlan,
+        rebalance: Option<&Rebalance>,
+        mut observe: Option<impl FnMut(Progress) -> ControlFlow<()>>,
+    ) -> RunEnd {
+        let mut thread = exchange.thread(self.scheduler.partition as usize);
+        if self.epochs == 0 {
+            self.start_nodes();
+        }
+        let mut end = RunEnd::Finished;
+        while let Some(window) = self.sync(&mut thread) {
+            if plan.windows.start(window) >= self.limit {
+                break;
+            }
+            if rebalance.is_some_and(|rebalance| rebalance.is_checked_after(self.epochs)) {
+                self.work = Work::default();
+                self.loads.fill(0);
+            }
+            let epoch_end = window + plan.epoch;
+            self.scheduler.wheel.begin_epoch(window..epoch_end);
+            for window in window..epoch_end {
+                let is_fused = self.batch_order.fused_end > 0
+                    && self.windows.side(window) == 0
+                    && self.windows.start(window + 1) < self.limit;
+                self.run_window(window, is_fused);
+            }
+            self.epochs += 1;
+            thread.publish(self.scheduler.tally, self.messages(), self.work);
+            let Some(observe) = &mut observe else { continue };
+            let (tally, messages) = thread.published();
+            if observe(Progress { time: plan.windows.start(epoch_end), tally, messages }).is_break() {
+                thread.stop();
+            } else if rebalance.is_some_and(|rebalance| rebalance.is_checked_after(self.epochs))
+                && pays_off(imbalance(thread.published_work()), self.scheduler.nodes())
+            {
+                end = RunEnd::Imbalanced;
+                thread.stop();
+            }
+        }
+        end
+    }
+
+    /// Messages handled so far, less the timers of later windows that still wait. What is missing here may be in another
+    /// thread's count, so that only the sum over all threads has a meaning.
+    fn messages(&self) -> u64 {
+        self.handled.wrapping_sub(self.scheduler.timers)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "nodes have indices of 32 bits: Team::place")]
+    fn start_nodes(&mut self) {
+        for local in 0..self.nodes.len() {
+            self.scheduler.current = CurrentNode { local: local as u32, window_end: Time::ZERO };
+            let side = self.is_odd.is_some_and(|is_odd| is_odd[self.ids[local] as usize]);
+            self.scheduler.wheel.begin(u64::from(side));
+            self.model.start(&mut self.nodes[local], self.ids[local], &mut self.scheduler);
+        }
+    }
+
+    /// One sync round: exchanges outboxes with the other threads and agrees on the next window to run. There is none if all is done, or another
+    /// thread panicked.
+    fn sync(&mut self, thread: &mut ThreadHandle<'_, Event<P<M>>>) -> Option<u64> {
+        let LocalScheduler { wheel, outboxes, outbox_first, .. } = &mut self.scheduler;
+        let first = wheel.next_busy().unwrap_or(u64::MAX).min(*outbox_first);
+        *outbox_first = u64::MAX;
+        let receive = |event: &Event<_>| wheel.insert(event.at, event.node, || *event);
+        let next = thread.sync(first, outboxes, receive).unwrap_or(None);
+        // An event that comes too early makes the thread that gets it panic; the others have agreed on its window, and are done.
+        next.filter(|&window| window >= wheel.current())
+    }
+
+    /// Runs the batches of a window and, if `is_fused`, those of the next one whose nodes come [before `fused_end`](BatchOrder::fused_end).
+    fn run_window(&mut self, window: u64, is_fused: bool) {
+        let Worker { windows, limit, scheduler: LocalScheduler { wheel, .. }, .. } = self;
+        let mut bounds = [WindowBounds::new(windows.start(window), wheel.begin_window(), *limit); 2];
+        // The ranks of the batches to come, as far as they are known: two of this window, and one of the next.
+        let mut ranks = wheel.scheduled();
+        let (mut now, mut next) = ([wheel.next_batch(&mut ranks), wheel.next_batch(&mut ranks)], u32::MAX);
+        let mut end = u32::MAX;
+        if is_fused {
+            bounds[1] = WindowBounds::new(windows.start(window + 1), wheel.begin_next_window(), *limit);
+            next = wheel.first_batch_of_next(0);
+            end = self.batch_order.fused_end;
+        }
+        self.start = bounds[0].start;
+        let (mut batches, handled, mut was_in_next) = (0, self.handled, false);
+        loop {
+            let rank = now[0].min(next);
+            if rank >= end {
+                break;
+            }
+            let local = self.batch_order.nodes[rank as usize];
+            let is_in_next = next < now[0];
+            let wheel = &mut self.scheduler.wheel;
+            if is_in_next {
+                next = wheel.first_batch_of_next(rank + 1);
+            } else {
+                now = [now[1], wheel.next_batch(&mut ranks)];
+            }
+            if is_in_next != was_in_next {
+                was_in_next = is_in_next;
+                wheel.swap_windows();
+                self.start = bounds[usize::from(is_in_next)].start;
+            }
+            match next < now[0] {
+                true => self.prefetch(next, true, now[0]),
+                false => self.prefetch(now[0], false, now[1].min(next)),
+            }
+            self.run_batch(local, &bounds[usize::from(is_in_next)]);
+            batches += 1;
+            if is_fused && now[0] - rank > 1 {
+                // The batch may have scheduled a node before that one.
+                next = self.scheduler.wheel.first_batch_of_next(rank + 1);
+            }
+        }
+        if was_in_next {
+            self.scheduler.wheel.swap_windows();
+        }
+        self.work[self.windows.side(window)] += batches + self.handled - handled;
+        self.scheduler.wheel.finish(if is_fused { end } else { 0 }, !bounds[0].is_whole);
+    }
+
+    /// Prefetches what the next batch will touch, which is one of the next window or not, and what leads to it for the one after it, both given by their ranks: step
+    /// by step, as each step leads to the next one.
+    #[inline(never)]
+    fn prefetch(&mut self, next: u32, is_in_next: bool, after: u32) {
+        let Worker { model, nodes, batch_order, scheduler: LocalScheduler { wheel, prefetch, .. }, .. } =
+            self;
+        if let Some(&node) = batch_order.nodes.get(after as usize) {
+            model.prefetch_node(&nodes[node as usize]);
+        }
+        *prefetch = PrefetchCursor::default();
+        if let Some(&node) = batch_order.nodes.get(next as usize) {
+            *prefetch = wheel.prefetch_cursor(is_in_next, node);
+            model.prefetch_state(&nodes[node as usize], prefetch.is_long());
+        }
+    }
+
+    /// One node's batch: its events of the window in order, then everything that happens inside it until the window's end.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "fewer than 2³² messages are under way: PendingEvents::allocate_chunk"
+    )]
+    fn run_batch(&mut self, local: u32, &WindowBounds { end, is_whole, .. }: &WindowBounds) {
+        self.scheduler.current = CurrentNode { local, window_end: end };
+        self.scheduler.now = self.start;
+        self.scheduler.wheel.take_inbox(local, &mut self.events);
+        if let Some(load) = self.loads.get_mut(local as usize) {
+            *load = load.saturating_add(1 + self.events.len() as u32);
+        }
+        if is_whole && EventSorter::takes(self.events.len()) {
+            self.handle_events(local);
+        } else {
+            self.handle_large_or_cut(local, end);
+        }
+        let Worker { model, nodes, ids, scheduler, limit, waiting_past_limit, .. } = self;
+        let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
+        let next = loop {
+            if scheduler.next_timer < end {
+                model.run_batch(node, id, Timers { scheduler, before: end });
+            }
+            let next = model.advance(node, id, end, scheduler);
+            // It may have set timers for this very window, and then it has stopped there.
+            if scheduler.next_timer == Time::MAX {
+                break next;
+            }
+        };
+        if !waiting_past_limit.is_empty() {
+            waiting_past_limit.remove(&local);
+        }
+        match next {
+            Some(next) if next < *limit => {
+                assert!(next >= end, "the model left undone what happens at {next}, before {end}");
+                let window = scheduler.wheel.window_of_own(next);
+                scheduler.wheel.wake(local, window);
+            }
+            Some(_) => _ = waiting_past_limit.insert(local),
+            None => {}
+        }
+    }
+
+    /// Handles a batch's events by (time, source, order of sending).
+    #[inline]
+    fn handle_events(&mut self, local: u32) {
+        let Worker { model, nodes, ids, scheduler, events, sorter, handled, start, .. } = self;
+        *handled += events.len() as u64;
+        let order = sorter.sort(*start, events.iter().map(|event| (event.at, event.source)));
+        let events = Events { order, events, scheduler };
+        model.run_batch(&mut nodes[local as usize], ids[local as usize], events);
+    }
+
+    /// [`Self::handle_events`] of a batch with too many events for the sorter, or of a window that the run's limit cuts.
+    #[cold]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "fewer than 2³² messages are under way: PendingEvents::allocate_chunk"
+    )]
+    fn handle_large_or_cut(&mut self, local: u32, end: Time) {
+        let Worker {
+            model,
+            nodes,
+            ids,
+            scheduler,
+            events,
+            large_order,
+            past_limit,
+            is_cut,
+            handled,
+            start,
+            ..
+        } = self;
+        large_order.clear();
+        for (index, event) in events.iter().enumerate() {
+            if event.at < end {
+                // An offset within a window fits 32 bits: Windows::LONGEST.
+                let key = (event.at - *start).0 << u32::BITS | u64::from(event.source);
+                large_order.push((key, index as u32));
+                continue;
+            }
+            *is_cut = true;
+            match event.source {
+                TIMER => scheduler.timers -= 1,
+                _ => past_limit.push(event.payload),
+            }
+        }
+        *handled += large_order.len() as u64;
+        large_order.sort_unstable();
+        let events = Events { order: large_order.as_slice(), events, scheduler };
+        model.run_batch(&mut nodes[local as usize], ids[local as usize], events);
+    }
+}

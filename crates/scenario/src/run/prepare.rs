@@ -1,0 +1,214 @@
+//! From a scenario to a simulation that can run, or the reason why there is none.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use netloom_record::Summary;
+use netloom_sim::{ChannelEnds, Cut, Fault, SimConfig, Simulation};
+use netloom_topology::{BuildContext, Network, NodeId};
+use netloom_units::Time;
+use netloom_units::memory;
+use netloom_workload::{Plan, PlanContext};
+
+use super::problems::{invalid_problem, located, network_problem, sim_problem, workload_problem};
+use crate::document::Node;
+use crate::outline::outline;
+use crate::scenario::Scenario;
+use crate::source::{Problem, Problems};
+use crate::warnings;
+
+/// A scenario whose parts fit each other, ready to run.
+#[derive(Debug)]
+pub struct Ready {
+    /// The nodes.
+    pub simulation: Simulation,
+    /// How many messages there will be, where that is known.
+    pub total_messages: Option<u64>,
+    /// A summary in which everything has a value that may have one after the run. Its names are those of the run, its numbers mean
+    /// nothing.
+    pub outline: Summary,
+    /// What is probably a mistake, each in one sentence.
+    pub warnings: Vec<String>,
+    /// How many switches the network has.
+    pub switches: u32,
+}
+
+/// Builds the network, lays the work, the faults and the routes on it, and makes the nodes.
+///
+/// # Errors
+/// What does not fit, placed where `document` names it.
+pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> {
+    let Laid { network, config, plan, outline } = lay(scenario, document)?;
+    let total_messages = plan.total_messages;
+    let mut warnings = left_out(document);
+    warnings.extend(warnings::before(scenario, &network, &plan));
+    let switches = network.switches();
+    let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
+    Ok(Ready { simulation, total_messages, outline, warnings, switches })
+}
+
+/// What is known of a run that [`prepare`] does not refuse.
+#[derive(Debug)]
+pub struct Checked {
+    /// How many hosts the network has.
+    pub hosts: u32,
+    /// How many messages there will be, where that is known.
+    pub total_messages: Option<u64>,
+    /// As in [`Ready`].
+    pub outline: Summary,
+    /// As in [`Ready`].
+    pub warnings: Vec<String>,
+}
+
+/// Refuses what [`prepare`] refuses. Routes are laid only where something depends on which they are, so that many scenarios can be checked
+/// before the first of them runs.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn check(scenario: &Scenario, document: &Node) -> Result<Checked, Problems> {
+    let Laid { network, config, plan, outline } = lay(scenario, document)?;
+    let (hosts, total_messages) = (network.hosts(), plan.total_messages);
+    let mut warnings = left_out(document);
+    warnings.extend(warnings::before(scenario, &network, &plan));
+    Simulation::check(network, config, plan).map_err(|error| sim_problem(&error, document))?;
+    Ok(Checked { hosts, total_messages, outline, warnings })
+}
+
+/// The fields that a kind or preset chosen after them does not have, each in one sentence.
+pub fn left_out(document: &Node) -> Vec<String> {
+    if !document.has_outlived() {
+        return Vec::new();
+    }
+    let settled = Scenario::settle(document).map(|settled| settled.left_out).unwrap_or_default();
+    settled.iter().map(Problem::to_string).collect()
+}
+
+/// A network and what is to be done on it.
+struct Laid {
+    network: Network,
+    config: SimConfig,
+    plan: Plan,
+    outline: Summary,
+}
+
+fn lay(scenario: &Scenario, document: &Node) -> Result<Laid, Problems> {
+    // Messages are counted in packets, and memory is asked for: what is wrong with these is not the fault of a message or a network.
+    scenario.transport.check().map_err(|invalid| invalid_problem(&invalid, "transport", document))?;
+    memory::limit().map_err(|error| Problem::new("", error.to_string()))?;
+    let network = build_network(scenario, document)?;
+    check_memory(scenario, &network, document)?;
+    let rails = scenario.servers.as_ref().map(|servers| servers.lay(&network, scenario.seed)).transpose();
+    let rails = rails.map_err(|invalid| invalid_problem(&invalid, "servers", document))?;
+    let largest_message = scenario.transport.largest_message();
+    let (rails, until) = (rails.map(Arc::new), scenario.measure.until);
+    let context = PlanContext { largest_message, until, rails, ..PlanContext::new(scenario.seed) };
+    let plan =
+        scenario.workload.plan(&network, &context).map_err(|error| workload_problem(&error, document))?;
+    check_busy(&network, &plan, document)?;
+    let (class, classes) = (scenario.workload.highest_class(), scenario.fabric.classes());
+    if usize::from(class) >= classes {
+        let known = format!("there are {classes}, numbered from 0; `fabric.classes` lists them");
+        let reason = format!("expected a traffic class that the fabric has ({known}), found {class}");
+        return Err(located(document, "workload", "class", &reason).into());
+    }
+    if let Some((section, field, who)) = listens_in_vain(scenario) {
+        let reason = format!(
+            "{who} hears of congestion by notifications only: expected `fabric.qcn = {{}}`, found none"
+        );
+        return Err(located(document, section, field, &reason).into());
+    }
+    let outline = outline(scenario, &network, &plan.groups);
+    let mut faults = scenario.faults.clone();
+    faults.extend(plan.cuts.iter().map(|&ends| cut_between(&network, ends)));
+    let config = SimConfig {
+        fabric: scenario.fabric.clone(),
+        routing: scenario.routing.clone(),
+        transport: scenario.transport.clone(),
+        faults,
+        measure: scenario.measure.clone(),
+        seed: scenario.seed,
+    };
+    Ok(Laid { network, config, plan, outline })
+}
+
+/// A link that does not exist, as a fault.
+fn cut_between(network: &Network, (a, b): (NodeId, NodeId)) -> Fault {
+    let ends = ChannelEnds { from: network.node_name(a), to: network.node_name(b), parallel: 0 };
+    Fault::Cut(Cut { channels: vec![ends], ..Default::default() })
+}
+
+/// Refuses what surely does not fit into memory, before the nodes are made. The terms are the large ones of a run, a little below
+/// what was measured: what passes may still be too much, what is refused is.
+fn check_memory(scenario: &Scenario, network: &Network, document: &Node) -> Result<(), Problems> {
+    let channels = u64::from(network.channels());
+    let mut edges: Vec<u32> = (0..network.hosts()).map(|host| network.edge_switch(host)).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    let routes = 4 * u64::from(network.switches()) * edges.len() as u64;
+    check_network(network, routes + idle_network(network), document)?;
+    // Rows of series are kept until they are written.
+    let measure = &scenario.measure;
+    if let (Some(interval), Some(until)) = (measure.sample, measure.until)
+        && interval > Time::ZERO
+    {
+        let sampled = if measure.channels.is_empty() { channels } else { measure.channels.len() as u64 };
+        let rows = sampled.saturating_mul(until.0 / interval.0);
+        memory::check(rows.saturating_mul(40)).map_err(|error| {
+            located(
+                document,
+                "measure",
+                "sample",
+                &format!("expected a longer interval: {rows} rows, and {error}"),
+            )
+        })?;
+    }
+    let bins = measure.size_bins.as_ref().map_or(0, Vec::len);
+    if bins > MOST_BINS {
+        let message = format!("expected at most {MOST_BINS} bounds, found {bins}");
+        return Err(located(document, "measure", "size_bins", &message).into());
+    }
+    Ok(())
+}
+
+/// What a network takes in which nothing happens, without routes.
+fn idle_network(network: &Network) -> u64 {
+    u64::from(network.channels()) * 20 + u64::from(network.hosts()) * 40
+}
+
+/// Refuses a network all of whose hosts that have something to send do not fit into memory, each with its port and that of its switch.
+fn check_busy(network: &Network, plan: &Plan, document: &Node) -> Result<(), Problems> {
+    let busy = plan.hosts.iter().filter(|work| !work.is_idle()).count();
+    check_network(network, idle_network(network) + 1000 * busy as u64, document)
+}
+
+fn check_network(network: &Network, bytes: u64, document: &Node) -> Result<(), Problems> {
+    memory::check(bytes).map_err(|error| {
+        located(document, "topology", "", &format!("{} is too large: {error}", network.name())).into()
+    })
+}
+
+/// Flow-size bins beyond this number are no summary.
+const MOST_BINS: usize = 1000;
+
+/// Who waits for congestion notifications although no switch sends any, and where that is written.
+fn listens_in_vain(scenario: &Scenario) -> Option<(&'static str, &'static str, &'static str)> {
+    if scenario.fabric.options.qcn.is_some() {
+        None
+    } else if scenario.routing.selector.uncongested().is_some() {
+        Some(("routing", "selector", scenario.routing.selector_name()))
+    } else if scenario.transport.congestion.facts().reaction_point.is_some() {
+        Some(("transport", "congestion", "a rate limiter"))
+    } else {
+        None
+    }
+}
+
+/// Builds the network alone.
+///
+/// # Errors
+/// Why there is no such network, placed where `document` names it.
+pub fn build_network(scenario: &Scenario, document: &Node) -> Result<Network, Problems> {
+    // File names are absolute in a checked scenario.
+    let context = BuildContext { seed: scenario.seed, base_dir: Path::new("") };
+    scenario.topology.build(&context).map_err(|error| network_problem(&error, document).into())
+}

@@ -1,0 +1,205 @@
+use super::*;
+use crate::source::Source;
+use netloom_record::{Existing, Outcome};
+
+fn document(text: &str) -> Node {
+    Node::parse(&Source::new("s.toml", text)).unwrap()
+}
+
+/// What is wrong with a scenario; it is the same whether it is to run or only checked.
+fn problem(text: &str) -> String {
+    let document = document(text);
+    let scenario = Scenario::read(&document).unwrap();
+    let said = |refused: Option<Problems>| refused.map_or("no problem".to_owned(), |it| it.to_string());
+    let problem = said(prepare(&scenario, &document).err());
+    assert_eq!(said(check(&scenario, &document).err()), problem);
+    problem
+}
+
+#[test]
+fn a_scenario_becomes_an_outcome_that_says_what_was_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let document =
+        document("topology = { kind = \"crossbar\", hosts = 4 }\nworkload = { size = \"10KB\" }\n");
+    let writer = OutcomeWriter::prepare(&out, Existing::Refuse).unwrap();
+    let ran = run(&document, 1, &writer, |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(ran.summary.flows.completed, 4);
+    let outcome = Outcome::read(&out).unwrap();
+    assert_eq!(outcome.summary, ran.summary);
+    let again = Node::parse(&Source::new("scenario.toml", outcome.scenario)).unwrap();
+    assert_eq!(Scenario::read(&again), Scenario::read(&document));
+}
+
+/// Flows that go into their table while they come make the same outcome as flows that are in memory until the end.
+#[test]
+fn an_outcome_is_the_same_byte_by_byte_when_its_flows_were_never_all_in_memory() {
+    let measures = "measure = { warm_up = \"2us\", size_bins = [\"2KB\"], packets = true, gaps = true, switch_gaps = true }";
+    let scenarios = [
+        format!(
+            "topology = {{ kind = \"fat-tree\", k = 4 }}\nrouting = \"flowcut-nic\"\nfabric = {{ buffer = \"20KB\" }}\n{measures}\n"
+        ),
+        "topology = { kind = \"fat-tree\", k = 4 }\nservers = {}\n".to_owned(),
+    ];
+    let work = "[workload]\nkind = \"mix\"\nparts = [\n  { kind = \"poisson\", name = \"small\", size = \"1KiB\", load = 0.5, duration = \"10us\" },\n  \
+                { kind = \"poisson\", name = \"large\", size = \"9KB\", load = 0.5, duration = \"20us\" },\n]\n";
+    for scenario in scenarios {
+        let folder = tempfile::tempdir().unwrap();
+        let document = document(&(scenario + work));
+        let scenario = Scenario::read(&document).unwrap();
+        let write = |name| OutcomeWriter::prepare(&folder.path().join(name), Existing::Refuse).unwrap();
+        let ready = || prepare(&scenario, &document).unwrap();
+        let go_on = |_| ControlFlow::Continue(());
+        let ran = finish(&scenario, ready(), 2, &write("streamed"), go_on).unwrap();
+        let (of_memory, records) = simulate(&scenario, ready(), 1, go_on).unwrap();
+        let text = scenario.to_toml().unwrap();
+        write("at-once").write(&text, &of_memory.summary, &records, &of_memory.performance).unwrap();
+
+        assert!(records.flows.len() > 100 && ran.summary.flows.completed > 100);
+        assert_eq!(
+            Summary::new(&records, &summary_options(&scenario), Status::Complete).unwrap(),
+            Summary { warnings: Vec::new(), ..ran.summary }
+        );
+        let names = |name: &str| {
+            let entries = std::fs::read_dir(folder.path().join(name)).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names("streamed"), names("at-once"));
+        for name in names("streamed").into_iter().filter(|name| *name != *"performance.json") {
+            let bytes = |of: &str| std::fs::read(folder.path().join(of).join(&name)).unwrap();
+            assert!(bytes("streamed") == bytes("at-once"), "{name:?}");
+        }
+    }
+}
+
+/// The failure of a matrix is the fault that says the same.
+#[test]
+fn failures_of_a_connection_matrix_cut_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |failures: &str, faults: &str| {
+        let file = folder.path().join("f.cm");
+        std::fs::write(&file, format!("Nodes 16\nConnections 1\n0->12 start 0 size 9000000\n{failures}"))
+            .unwrap();
+        let document = document(&format!(
+            "topology = {{ kind = \"fat-tree\", k = 4 }}\nrouting = \"spray\"\n{faults}\n\
+             [workload]\nkind = \"htsim-matrix\"\nfile = \"{}\"\n",
+            file.display()
+        ));
+        let scenario = Scenario::read(&document).unwrap();
+        let ready = prepare(&scenario, &document).unwrap();
+        let (_, records) = simulate(&scenario, ready, 1, |_| ControlFlow::Continue(())).unwrap();
+        let sent = |from: &str, to: &str| {
+            let channel = records.channels.iter().find(|c| (&*c.from, &*c.to) == (from, to));
+            channel.map(|channel| channel.packets)
+        };
+        [sent("s8", "s16"), sent("s8", "s17"), sent("s9", "s18"), sent("s9", "s19")]
+    };
+    let whole = run("", "");
+    assert!(whole.iter().all(|&sent| sent > Some(0)), "{whole:?}");
+    let failed = run("Failures 1\nfailure switch_type AGG switch_id 1 link_id 0\n", "");
+    assert!(failed[2].is_none_or(|sent| sent == 0) && failed[3] > Some(0), "{failed:?}");
+    assert_eq!(
+        failed,
+        run("", "faults = [{ kind = \"cut\", channels = [{ from = \"s9\", to = \"s18\" }] }]")
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_placed_where_it_is_written() {
+    let cases = [
+        ("[topology]\nk = 5\n", "s.toml:2:5: topology.k: expected an even number"),
+        ("[workload]\nranks = 1\n", "s.toml:2:9: workload.ranks: expected 2 to 1024"),
+        (
+            "[workload]\nkind = \"mix\"\n[[workload.parts]]\nkind = \"bursty\"\nload = 0.3\n[[workload.parts]]\nkind = \"bernoulli\"\nload = 1.5\n",
+            "s.toml:8:8: workload.parts.1.load: expected a number above 0, at most 1, found 1.5",
+        ),
+        (
+            "[workload]\nkind = \"mix\"\nparts = [\"bursty\"]\nclass = 1\n",
+            "s.toml:4:9: workload.class: expected it in the parts of a mix",
+        ),
+        (
+            "[routing]\nselector = \"drill\"\nplacement = \"nic\"\n",
+            "s.toml:2:12: routing.selector: expected \"hash\", \"random\"",
+        ),
+        ("[servers]\nnics = 3\n", "s.toml:2:8: servers.nics: expected a divisor of the network's 1024 hosts"),
+        (
+            "[servers]\nnics = 1\n",
+            "s.toml:2:8: servers.nics: expected 2 to 64; leave the table `servers` out",
+        ),
+        (
+            "servers = { wiring = \"rail-optimised\" }\n[workload]\nkind = \"worst-case\"\n",
+            "s.toml:3:8: workload.kind: expected another pattern where a server's NICs are at several switches",
+        ),
+        (
+            "servers = {}\nworkload = { ranks = 129 }\n",
+            "workload.ranks: expected 2 to 128, the servers of the network",
+        ),
+        (
+            "[topology]\nkind = \"crossbar\"\nhosts = 6\n[servers]\nnics = 2\nwiring = \"rail-optimised\"\n",
+            "s.toml:6:10: servers.wiring: expected \"side-by-side\", or a network in which the 1 switches with hosts",
+        ),
+        (
+            "servers.nics = 2\nservers.nic_selection = \"least-outstanding\"\nworkload = { kind = \"bernoulli\", load = 0.1, until = \"1us\" }\n",
+            "servers.nic_selection: expected another one for frames of open loops",
+        ),
+        (
+            "servers.nics = 2\ntransport = { reliability = \"none\", congestion = \"none\" }\n",
+            "transport.reliability: expected a reliability with ACKs where servers have several NICs",
+        ),
+        ("transport = { mtu = \"0B\" }\n", "s.toml:1:21: transport.mtu: expected at least 1B, found 0B"),
+        ("[transport]\nack_every = 0\n", "s.toml:2:13: transport.ack_every: expected at least 1"),
+        ("[fabric]\nbuffer = \"100B\"\n", "s.toml:2:10: fabric.buffer: expected room for a packet"),
+        (
+            "[routing]\npreset = \"switch-ar\"\n",
+            "routing.selector: switch-ar hears of congestion by notifications only",
+        ),
+        (
+            "[transport]\ncongestion = \"qcn\"\n",
+            "s.toml:2:14: transport.congestion: a rate limiter hears of congestion",
+        ),
+        (
+            "[[faults]]\nkind = \"cut\"\n",
+            "faults.0.links: expected one of `links`, `link_fraction`, `channels` or `switches`",
+        ),
+        (
+            "[[faults]]\nkind = \"cut\"\nlinks = 1\nfrom = \"0ps\"\nreroute_after = \"1us\"\n",
+            "faults.0.reroute_after: expected none where a cut lasts for the whole run, of which routing knows; or a `from` above 0, found 1us",
+        ),
+        (
+            "[workload]\nsize = \"1000000GB\"\n",
+            "s.toml:2:8: workload.size: expected at most 17179869180KiB, whose packets",
+        ),
+        ("[topology]\nlatency = \"17s\"\n", "topology: link 0 has a latency of 17s; expected at most 16s"),
+        (
+            "[workload]\nkind = \"poisson\"\nduration = \"1us\"\nload = 1e300\n",
+            "s.toml:4:8: workload.load: expected a number above 0, at most 100, found 1",
+        ),
+        (
+            "[measure]\nsample = \"1ps\"\nuntil = \"10s\"\n",
+            "s.toml:2:10: measure.sample: expected a longer interval: 61440000000000000 rows",
+        ),
+        ("[measure]\nsample = \"0us\"\n", "s.toml:2:10: measure.sample: expected more than 0"),
+        (
+            "[measure]\nwindows = [{ name = \"w\", from = \"2us\", until = \"1us\" }]\n",
+            "s.toml:2:48: measure.windows.0.until: expected a time after from = 2us",
+        ),
+        (
+            "[[measure.channels]]\nname = \"c\"\nfrom = \"s0\"\nto = \"h2000\"\n",
+            "s.toml:4:6: measure.channels.0.to: expected a node, h0 to h1023 or s0 to s319, found \"h2000\"; did you mean `h1023`?",
+        ),
+    ];
+    for (text, expected) in cases {
+        let found = problem(text);
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+}
+
+#[test]
+fn the_nearest_written_table_stands_for_a_field_nobody_wrote() {
+    let text = "[topology]\nkind = \"crossbar\"\nhosts = 2\n[workload]\nkind = \"incast\"\nsenders = 5\n";
+    assert!(problem(text).starts_with("s.toml:6:11: workload.senders"), "{}", problem(text));
+    let text = "[topology]\nkind = \"complete\"\nswitches = 5\n[routing]\npreset = \"d-mod-k\"\n";
+    assert!(problem(text).starts_with("s.toml:4:1: routing.selector: expected a tree"), "{}", problem(text));
+}
