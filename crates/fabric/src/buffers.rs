@@ -51,6 +51,8 @@ pub(crate) enum Effect {
     OutOfCredit,
     /// The upstream neighbour behind this port may go on.
     Resumes(u16),
+    /// The channel was cut at this instant, and what waits for it goes, too. Only without flow control.
+    Cut(Time),
 }
 
 const LOST: Admission = Admission { is_lost: true, pauses: false };

@@ -14,26 +14,28 @@
 
 use netloom_units::Time;
 
-use super::{Effect, Ports, send_credit, throw_away};
-use crate::buffers::Buffers;
+use super::cuts::throw_away;
+use super::flow_control::send_credit;
+use super::start::{Origin, Start, Transmitter};
+use super::{At, Ports};
+use crate::buffers::{Buffers, Effect};
 use crate::faults::DropCause;
 use crate::packet::{NO_INGRESS, Packet};
-use crate::port::{Credit, Port, Wire};
+use crate::port::{Credit, Wire};
 use crate::rules::{DATA, Rules};
 
 impl Ports {
-    /// Under flow control: the link of a port is cut at `now`, after everything that reaches the node in that instant. What waits for it is lost, or taken out if it `goes_back`. `held`: packets
+    /// Under flow control: the link of a port is cut now, after everything that reaches the node in that instant. What waits for it is lost, or taken out if it `goes_back`. `held`: packets
     /// that the node keeps beside its ports.
     #[cold]
     pub fn cut_link<'p>(
         &mut self,
         port: u16,
-        now: Time,
         held: impl Iterator<Item = &'p Packet>,
         goes_back: impl Fn(&Packet) -> bool,
-        rules: &Rules,
-        wire: &mut impl Wire,
+        at: At<'_, impl Wire>,
     ) -> Vec<Packet> {
+        let At { now, rules, wire } = at;
         self.advance(now, rules, wire);
         let index = usize::from(port);
         let (mut back, mut resumed) = (Vec::new(), Vec::new());
@@ -176,37 +178,36 @@ impl Ports {
     }
 }
 
-/// A data packet that should start at an instant is lost on the channel: it leaves the buffer from which it comes all the same, and if it has begun, the other end
-/// under credits notices that it is missing. Returns what follows from that at another port.
+/// A packet that should start is lost on the channel. Data leave the buffer from which they come all the same, and if they have begun, the other end
+/// under credits notices that they are missing. Returns what follows from that at another port.
 #[cold]
 #[inline(never)]
-#[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
 #[expect(clippy::cast_possible_truncation, reason = "at most 65,535 ports, with at most 31 lanes each")]
-pub(super) fn lose(
-    state: &mut Port,
-    (index, lane): (usize, usize),
-    packet: &Packet,
-    (at, from): (Time, Option<(u16, usize)>),
-    buffers: &mut Buffers,
-    is_host: bool,
-    rules: &Rules,
-    wire: &mut impl Wire,
-) -> Effect {
-    if state.free_at == at {
+pub(super) fn lose(transmitter: Transmitter<'_, impl Wire>, packet: &Packet, start: Start) -> Effect {
+    let Transmitter { port, index, buffers, dropped, is_host, at, .. } = transmitter;
+    let Start { lane, at: start, from, origin } = start;
+    dropped.get_or_insert_default().note(packet, DropCause::Fault);
+    if origin == Origin::Arrival {
+        port.stats.note_queue(port.queued + u64::from(packet.size));
+    }
+    if lane < DATA {
+        return Effect::None;
+    }
+    if port.free_at == start {
         // The link is cut, and nothing has begun. A NIC that pulls its data goes on at its pace.
         if is_host {
-            state.pass(packet, at);
+            port.pass(packet, start);
         }
-        return from.map_or(Effect::None, |from| buffers.leave(at, packet.size, from));
+        return from.map_or(Effect::None, |from| buffers.leave(start, packet.size, from));
     }
-    let effect = buffers.on_departure(at, packet.size, from, (index as u16, lane - DATA), rules);
-    let missed = state.faults_mut().and_then(|faults| faults.missed.take());
+    let effect = buffers.on_departure(start, packet.size, from, (index as u16, lane - DATA), at.rules);
+    let missed = port.faults_mut().and_then(|faults| faults.missed.take());
     if let (Some(arrival), Some(_)) = (missed, buffers.accounts()) {
-        let room = Credit { port: state.peer, lane: (lane - DATA) as u8, bytes: u32::from(packet.size) };
-        wire.miss(state.to, state.channel, arrival, room);
+        let room = Credit { port: port.peer, lane: (lane - DATA) as u8, bytes: u32::from(packet.size) };
+        at.wire.miss(port.to, port.channel, arrival, room);
     }
     if effect == Effect::OutOfCredit {
-        state.close(1 << lane, at, is_host);
+        port.close(1 << lane, start, is_host);
         return Effect::None;
     }
     effect

@@ -4,8 +4,8 @@
 pub mod link;
 
 use netloom_fabric::{
-    Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Packet, PacketKind, PortSpec, Ports, Rules,
-    TrafficClass, Wire,
+    At, Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Packet, PacketKind, PortSpec, Ports,
+    Rules, TrafficClass, Wire,
 };
 use netloom_units::{Bytes, Rate, Time};
 use rand_pcg::Pcg64Mcg;
@@ -130,9 +130,9 @@ impl Node {
             PacketKind::Credit => ports.on_credit(Credit::from_packet(&packet), at, rules, left),
             _ if *is_unobserved => {
                 let exit = ports.exit(port, &packet, rules);
-                return ports.enqueue_or_drop::<false>(exit, &mut packet, at, rules, random, left);
+                return ports.enqueue_or_drop::<false>(exit, &mut packet, random, At::new(at, rules, left));
             }
-            _ => return ports.enqueue(port, &mut packet, at, rules, random, left),
+            _ => return ports.enqueue(port, &mut packet, random, At::new(at, rules, left)),
         }
         Fate::Queued
     }

@@ -1,7 +1,7 @@
 //! The way of a packet through a switch: route, admit, enqueue.
 
 use netloom_engine::{Messages, Scheduler, UNFORESEEN};
-use netloom_fabric::{Credit, Exit, Fate, Packet, PacketKind};
+use netloom_fabric::{At, Credit, Exit, Fate, Packet, PacketKind};
 use netloom_routing::{Foresight, Forwarding};
 use netloom_topology::PortId;
 
@@ -30,7 +30,12 @@ impl Switch {
         };
         let Switch { ports, random, .. } = self;
         // Where next hops are foreseen, no choice depends on queue lengths.
-        ports.enqueue_or_drop::<false>(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
+        ports.enqueue_or_drop::<false>(
+            exit,
+            packet,
+            random,
+            At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
+        );
     }
 
     /// [`Self::forward`] of a packet whose way has not been foreseen, as it may depend on how long queues are.
@@ -42,7 +47,12 @@ impl Switch {
     ) {
         let exit = self.choose_exit(ctx, packet);
         let Switch { ports, random, .. } = self;
-        ports.enqueue_or_drop::<true>(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
+        ports.enqueue_or_drop::<true>(
+            exit,
+            packet,
+            random,
+            At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
+        );
     }
 
     /// [`Self::forward`] under flow control.
@@ -60,7 +70,7 @@ impl Switch {
         self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
         let exit = self.exit(ctx, packet, foreseen);
         let Switch { ports, random, .. } = self;
-        ports.enqueue_lossless(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
+        ports.enqueue_lossless(exit, packet, random, At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()));
     }
 
     /// How a packet leaves: as was foreseen, if anything was.
@@ -117,7 +127,7 @@ impl Switch {
         packet: &mut Packet,
     ) {
         let Switch { ports, random, .. } = self;
-        let fate = ports.enqueue(port, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
+        let fate = ports.enqueue(port, packet, random, At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()));
         if fate == Fate::Returned {
             self.send_back(&mut ctx.again(), packet);
         }
@@ -131,7 +141,7 @@ impl Switch {
         }
         let port = self.choose_specially(ctx, packet);
         let Switch { ports, random, .. } = self;
-        ports.enqueue(port, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
+        ports.enqueue(port, packet, random, At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()));
     }
 
     /// Does what the neighbour says about the link: stops, goes on, or takes credit. Or notes what it says about its own links.

@@ -6,7 +6,7 @@
 //! Under flow control the node is called at that moment in any case, and does the same for what waits.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Packet, PacketKind};
+use netloom_fabric::{At, Packet, PacketKind};
 use netloom_topology::PortId;
 use netloom_units::Time;
 
@@ -56,11 +56,9 @@ impl Switch {
         // PFC does not count what is buffered beside the ports, and credits do not cover it.
         let back = ports.cut_link(
             port,
-            ctx.now,
             reorder_queues.packets(),
             goes_back,
-            &ctx.world.rules,
-            &mut ctx.wire(),
+            At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
         );
         for mut packet in back {
             if let Some(kind) = turned_back(ctx.world, &packet) {

@@ -1,0 +1,334 @@
+//! How a packet comes to its queue, or to the wire at once: one way for all ports, and what differs by what keeps queues from overflowing.
+
+use netloom_units::Time;
+use rand::Rng;
+
+use super::start::{Output, Transmitter};
+use super::trimming::Trimming;
+use super::{At, Ports};
+use crate::buffers::Charge;
+use crate::faults::DropCause;
+use crate::packet::{NO_INGRESS, Packet};
+use crate::port::{Exit, Fate, Port, Wire};
+use crate::queues::Queues;
+use crate::rules::{CONTROL, DATA};
+
+/// What keeps a port's queues from overflowing, as far as a packet that comes has to know.
+pub(super) trait Admission {
+    /// Nobody reads the port's load before the run is over, so what waits may be [handed on early](Port::start_early).
+    const HANDS_ON_EARLY: bool = false;
+    /// Control packets sent before data are counted.
+    const COUNTS_CONTROL: bool = false;
+
+    /// Charges the input buffer by which the packet came. `false`: more may follow from that than this way can do.
+    #[inline(always)]
+    fn charge(&self, _: &mut Output<'_, impl Wire>, _: &Packet, _: usize) -> bool {
+        true
+    }
+
+    /// Whether a packet that finds its port idle may start at once.
+    #[inline(always)]
+    fn starts_at_once(&self, _: &Port, _: usize) -> bool {
+        true
+    }
+
+    /// Finds room for a packet that has to wait, and marks it. Returns its lane, which is another one if it has been trimmed, or what else became of it.
+    fn admit(
+        &self,
+        output: &mut Output<'_, impl Wire>,
+        packet: &mut Packet,
+        lane: usize,
+        random: &mut impl Rng,
+    ) -> Result<usize, Fate>;
+}
+
+/// A data packet without room is dropped. `IS_OBSERVED`: the loads of the node's ports may be read before the run is over.
+struct TailDrop<const IS_OBSERVED: bool>;
+
+impl<const IS_OBSERVED: bool> Admission for TailDrop<IS_OBSERVED> {
+    const HANDS_ON_EARLY: bool = !IS_OBSERVED;
+
+    #[inline(always)]
+    fn admit(
+        &self,
+        output: &mut Output<'_, impl Wire>,
+        packet: &mut Packet,
+        lane: usize,
+        random: &mut impl Rng,
+    ) -> Result<usize, Fate> {
+        let rules = output.transmitter.at.rules;
+        if !rules.watches_queues {
+            return Ok(lane);
+        }
+        if output.transmitter.port.faults().is_some() && output.is_taken(packet) {
+            return Err(Fate::Dropped);
+        }
+        if packet.kind.is_data() {
+            let mut queued = output.bytes(lane);
+            if queued + u64::from(packet.size) > rules.safe && output.sends_data_now(queued) {
+                output.start_next();
+                queued = output.bytes(lane);
+            }
+            let bytes = queued + u64::from(packet.size);
+            if bytes > rules.safe && rules.drops(bytes, random) {
+                output.transmitter.port.losses().drops += 1;
+                output.transmitter.dropped.get_or_insert_default().note(packet, DropCause::Full);
+                return Err(Fate::Dropped);
+            }
+            output.transmitter.port.mark_arrival(packet, queued, rules, random);
+        }
+        Ok(lane)
+    }
+}
+
+/// Flow control keeps packets from being lost, and nothing that happens at a port concerns another one.
+struct Lossless;
+
+impl Admission for Lossless {
+    #[inline(always)]
+    fn charge(&self, output: &mut Output<'_, impl Wire>, packet: &Packet, lane: usize) -> bool {
+        let rules = output.transmitter.at.rules;
+        lane < DATA
+            || packet.ingress == NO_INGRESS
+            || output.transmitter.buffers.charge(packet.ingress, rules.lane_in(packet), packet.size)
+                == Charge::Fits
+    }
+
+    #[inline(always)]
+    fn starts_at_once(&self, port: &Port, lane: usize) -> bool {
+        port.closed >> lane & 1 == 0
+    }
+
+    #[inline(always)]
+    fn admit(
+        &self,
+        output: &mut Output<'_, impl Wire>,
+        packet: &mut Packet,
+        lane: usize,
+        random: &mut impl Rng,
+    ) -> Result<usize, Fate> {
+        output.mark_arrival(packet, lane, random);
+        Ok(lane)
+    }
+}
+
+/// The same where what happens at one port may concern others, and the packet has been charged.
+struct Charged {
+    is_ordered: bool,
+}
+
+impl Admission for Charged {
+    /// While ports are ordered, what follows from a departure is for all of them to see in their order.
+    fn starts_at_once(&self, port: &Port, lane: usize) -> bool {
+        !self.is_ordered && Lossless.starts_at_once(port, lane)
+    }
+
+    fn admit(
+        &self,
+        output: &mut Output<'_, impl Wire>,
+        packet: &mut Packet,
+        lane: usize,
+        random: &mut impl Rng,
+    ) -> Result<usize, Fate> {
+        Lossless.admit(output, packet, lane, random)
+    }
+}
+
+impl Ports {
+    /// Puts a packet into its queue, marking, dropping or trimming it as configured and charging the input buffer by which it came.
+    ///
+    /// The packet starts at once if the port is idle. Where a transmission ends at `now` and others wait, all that arrives at `now` takes part in
+    /// the choice of what starts then, and counts in its mark; but if there is no room for the packet, the choice comes first, so that it
+    /// finds the room of what starts free.
+    #[inline(always)]
+    pub fn enqueue(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        at: At<'_, impl Wire>,
+    ) -> Fate {
+        match at.rules.drops_tail {
+            true => self.enqueue_or_drop::<true>(self.exit(port, packet, at.rules), packet, random, at),
+            false => self.enqueue_specially(port, packet, random, at),
+        }
+    }
+
+    /// [`Self::enqueue`] where a packet for which there is no room is [simply dropped](crate::Rules::drops_tail). `IS_OBSERVED`: the loads of the node's
+    /// ports may be read before the run is over; where they are not, what waits may be handed on early.
+    #[inline(always)]
+    pub fn enqueue_or_drop<const IS_OBSERVED: bool>(
+        &mut self,
+        exit: Exit,
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        at: At<'_, impl Wire>,
+    ) -> Fate {
+        let lane = usize::from(exit.lane);
+        let fate = self.output(exit.port, false, at).enqueue(&TailDrop::<IS_OBSERVED>, packet, lane, random);
+        fate.unwrap_or(Fate::Queued)
+    }
+
+    /// [`Self::enqueue`] where packets are trimmed or flow control keeps them from being lost, for those who do not know which.
+    #[inline(never)]
+    fn enqueue_specially(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        at: At<'_, impl Wire>,
+    ) -> Fate {
+        let Some(trims) = &at.rules.trims else {
+            return self.enqueue_exactly(port, packet, random, at);
+        };
+        let lane = at.rules.trimming_lane(packet);
+        self.output(port, false, at).enqueue(&Trimming(trims), packet, lane, random).unwrap_or(Fate::Queued)
+    }
+
+    /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost.
+    #[inline(always)]
+    pub fn enqueue_lossless(
+        &mut self,
+        exit: Exit,
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        mut at: At<'_, impl Wire>,
+    ) -> Fate {
+        debug_assert!(!self.is_host, "a host's port is no switch's");
+        if !self.is_ordered && self.inputs.is_none() {
+            let mut output = self.output(exit.port, true, at.again());
+            output.transmitter.is_host = false;
+            let lane = usize::from(exit.lane);
+            if let Some(fate) = output.enqueue(&Lossless, packet, lane, random) {
+                return fate;
+            }
+        }
+        self.enqueue_exactly(exit.port, packet, random, at)
+    }
+
+    /// [`Self::enqueue_lossless`] where a departure at one port may cause something at another, or this packet may.
+    #[inline(never)]
+    fn enqueue_exactly(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        mut at: At<'_, impl Wire>,
+    ) -> Fate {
+        let (now, rules) = (at.now, at.rules);
+        self.advance_port(port, now, rules, at.wire);
+        let lane = self.lane_out(usize::from(port), packet, rules);
+        if self.has_cuts && self.is_lost_to_cut(port, packet, now, rules, at.wire) {
+            return Fate::Dropped;
+        }
+        if lane >= DATA
+            && packet.ingress != NO_INGRESS
+            && self.buffers.charge(packet.ingress, rules.lane_in(packet), packet.size) != Charge::Fits
+            && self.charge_exactly(packet, now, rules, at.wire) == Fate::Dropped
+        {
+            return Fate::Dropped;
+        }
+        if self.inputs.is_some() && self.waits_at_input((port.into(), lane), packet, random, at.again()) {
+            return Fate::Queued;
+        }
+        let charged = Charged { is_ordered: self.is_ordered };
+        self.output(port, true, at).enqueue(&charged, packet, lane, random).unwrap_or(Fate::Queued)
+    }
+}
+
+impl<W: Wire> Output<'_, W> {
+    /// Lets a packet start at once or wait in a lane, or says what else becomes of it. `None`: it could not be charged, and nothing has been done with it.
+    #[inline(always)]
+    fn enqueue<A: Admission>(
+        &mut self,
+        admission: &A,
+        packet: &mut Packet,
+        lane: usize,
+        random: &mut impl Rng,
+    ) -> Option<Fate> {
+        let (now, rules) = (self.transmitter.at.now, self.transmitter.at.rules);
+        self.start_all_before(now);
+        if !admission.charge(self, packet, lane) {
+            return None;
+        }
+        let is_idle = self.ready() == 0;
+        let port = &mut *self.transmitter.port;
+        // A packet of a lane that is served in turn must be seen by the round robin.
+        if is_idle && port.free_at <= now && lane < rules.first_shared && admission.starts_at_once(port, lane)
+        {
+            if A::COUNTS_CONTROL {
+                self.service[self.transmitter.index].control_sent = 0;
+            }
+            self.start_at_once(packet, lane);
+            return Some(Fate::Queued);
+        }
+        if A::HANDS_ON_EARLY
+            && lane == CONTROL
+            && port.occupied >> lane & 1 == 0
+            && let Some(departure) = port.start_early(packet, now)
+        {
+            self.transmitter.at.wire.depart(departure);
+            return Some(Fate::Queued);
+        }
+        if is_idle {
+            note_waiting(port, self.waiting, self.transmitter.index, now);
+        }
+        match admission.admit(self, packet, lane, random) {
+            Ok(lane) => {
+                let Transmitter { port, is_host, is_lossless, .. } = &mut self.transmitter;
+                let hold = is_lossless.then_some(*is_host);
+                join(port, self.queues, packet, lane, (now, hold));
+                Some(Fate::Queued)
+            }
+            Err(fate) => Some(fate),
+        }
+    }
+
+    /// Bytes in a lane.
+    #[inline(always)]
+    pub(super) fn bytes(&self, lane: usize) -> u64 {
+        self.queues.bytes(self.transmitter.port.lane(lane))
+    }
+
+    /// Whether what a port begins to send at this instant is of a data lane that holds `queued` bytes.
+    #[inline(always)]
+    fn sends_data_now(&self, queued: u64) -> bool {
+        let Transmitter { port, at, .. } = &self.transmitter;
+        port.free_at == at.now && queued > 0 && port.occupied & ((1 << DATA) - 1) == 0
+    }
+
+    /// Marks a data packet that comes to wait in a lane, where packets are marked on arrival.
+    #[inline(always)]
+    pub(super) fn mark_arrival(&mut self, packet: &mut Packet, lane: usize, random: &mut impl Rng) {
+        let rules = self.transmitter.at.rules;
+        if rules.watches_queues && packet.kind.is_data() {
+            let queued = self.bytes(lane);
+            self.transmitter.port.mark_arrival(packet, queued, rules, random);
+        }
+    }
+}
+
+/// Something comes to wait at a port at which nothing could go: it was idle from its last transmission until now.
+#[inline(always)]
+pub(super) fn note_waiting(port: &mut Port, waiting: &mut [u64], index: usize, now: Time) {
+    waiting[index / 64] |= 1 << (index % 64);
+    port.free_at = port.free_at.max(now);
+}
+
+/// Puts a packet at the end of a lane. `is_host`: whether a port that flow control may stop is a host's.
+#[inline(always)]
+pub(super) fn join(
+    port: &mut Port,
+    queues: &mut Queues,
+    packet: &Packet,
+    lane: usize,
+    (now, is_host): (Time, Option<bool>),
+) {
+    port.note_arrival(packet.size, lane, now);
+    if let Some(is_host) = is_host
+        && port.closed != 0
+    {
+        port.note_hold(now, is_host);
+    }
+    queues.push(port.lane(lane), packet);
+}
