@@ -127,9 +127,9 @@ pub struct Packet {
     pub seq: u32,
     /// Data: fingerprint of the ports taken so far. ACK and NACK: the next packet number expected. Signals of a link: what they say.
     pub aux: u32,
-    /// Data: what the serialisation of the packet has added to its way so far, in picoseconds; on a channel that the next switch cuts through,
-    /// only what that switch waits for. Stays at 2³² − 1, over 4 ms. ACK: that sum, echoed.
-    pub way: u32,
+    /// Data: the packet's serialisation time on the channels crossed so far, in picoseconds; on a channel that the next switch cuts through,
+    /// only what that switch waits for. Saturates at 2³² − 1, over 4 ms. ACK: that sum, echoed.
+    pub serialisation: u32,
     /// Bytes on the wire.
     pub size: u16,
     /// Input port by which it came, as the sender's port fills in; [`NO_INGRESS`] where it began.
@@ -313,7 +313,7 @@ impl Packet {
         seq: 0,
         aux: 0,
         tag: 0,
-        way: 0,
+        serialisation: 0,
         size: 0,
         ingress: NO_INGRESS,
         kind: PacketKind::Data,

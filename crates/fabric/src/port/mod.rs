@@ -269,7 +269,7 @@ impl Port {
     #[inline(always)]
     pub(crate) fn start(&mut self, packet: &mut Packet, has_waited: bool) -> Option<Time> {
         let start = self.free_at;
-        let (duration, head, way) = if self.watch_from <= start {
+        let (duration, head, serialisation) = if self.watch_from <= start {
             let Span { duration, head } = self.watch(packet, start, has_waited)?;
             (duration, head, u32::try_from(head.0).unwrap_or(u32::MAX))
         } else {
@@ -285,7 +285,7 @@ impl Port {
         self.stats.busy += duration;
         if packet.kind.is_data() {
             packet.trail.cross();
-            packet.way = packet.way.saturating_add(way);
+            packet.serialisation = packet.serialisation.saturating_add(serialisation);
         }
         Some(start + head + self.latency)
     }

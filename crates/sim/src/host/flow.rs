@@ -156,7 +156,7 @@ pub(crate) fn answer(now: Time, packet: &Packet) -> Ack {
         seq: packet.seq,
         cumulative: packet.aux,
         sent: packet.sent,
-        way: Time(u64::from(packet.way)),
+        serialisation: Time(u64::from(packet.serialisation)),
         hops: u32::from(packet.trail.hops()),
         marked: packet.flags.is_marked(),
         tag: packet.tag,

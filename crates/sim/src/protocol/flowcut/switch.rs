@@ -38,7 +38,7 @@ impl Switch {
         let arrival = Arrival {
             back: packet.ingress,
             sent: packet.sent,
-            way: Time(u64::from(packet.way)),
+            serialisation: Time(u64::from(packet.serialisation)),
             turned: packet.flags.is_turned(),
         };
         let hop = path_selector.counted(
@@ -82,7 +82,7 @@ impl Switch {
             pass,
             sent: ack.sent,
             bytes: ack.aux,
-            way: Time(u64::from(ack.way)),
+            serialisation: Time(u64::from(ack.serialisation)),
             hops: u32::from(ack.trail.hops()),
             has_more,
             access: None,
