@@ -51,8 +51,8 @@ pub(crate) enum Effect {
     OutOfCredit,
     /// The upstream neighbour behind this port may go on.
     Resumes(u16),
-    /// The channel was cut at this instant, and what waits for it goes, too. Only without flow control.
-    Cut(Time),
+    /// The packet is lost on its channel, and what waits may go, too. Only without flow control.
+    Lost,
 }
 
 const LOST: Admission = Admission { is_lost: true, pauses: false };

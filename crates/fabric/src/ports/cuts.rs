@@ -69,11 +69,13 @@ impl<W: Wire> Output<'_, W> {
         is_taken(port, packet, at.now, self.queues, at.rules, dropped)
     }
 
-    /// A cut takes what waits.
+    /// A packet has been lost that has waited: if that was because of a cut which the port has met too late, what waits is lost, too.
     #[inline(always)]
-    pub(super) fn throw_away(&mut self, cut: Time) {
+    pub(super) fn flush(&mut self) {
         let Transmitter { port, dropped, at, .. } = &mut self.transmitter;
-        throw_away(port, self.queues, cut, at.rules, dropped, |_, _| false);
+        if let Some(cut) = port.faults_mut().and_then(|faults| faults.flush.take()) {
+            throw_away(port, self.queues, cut, at.rules, dropped, |_, _| false);
+        }
     }
 }
 

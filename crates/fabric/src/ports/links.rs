@@ -178,8 +178,8 @@ impl Ports {
     }
 }
 
-/// A packet that should start is lost on the channel. Data leave the buffer from which they come all the same, and if they have begun, the other end
-/// under credits notices that they are missing. Returns what follows from that at another port.
+/// A data packet that should start is lost on the channel: it leaves the buffer from which it comes all the same, and if it has begun, the other end
+/// under credits notices that it is missing. Returns what follows from that at another port.
 #[cold]
 #[inline(never)]
 #[expect(clippy::cast_possible_truncation, reason = "at most 65,535 ports, with at most 31 lanes each")]
@@ -189,9 +189,6 @@ pub(super) fn lose(transmitter: Transmitter<'_, impl Wire>, packet: &Packet, sta
     dropped.get_or_insert_default().note(packet, DropCause::Fault);
     if origin == Origin::Arrival {
         port.stats.note_queue(port.queued + u64::from(packet.size));
-    }
-    if lane < DATA {
-        return Effect::None;
     }
     if port.free_at == start {
         // The link is cut, and nothing has begun. A NIC that pulls its data goes on at its pace.
