@@ -47,7 +47,7 @@ pub(crate) struct Admission {
 pub(crate) enum Effect {
     /// Nothing.
     None,
-    /// The lane must stop: its credit may not suffice for another packet.
+    /// The lane must pause: its credit may not suffice for another packet.
     OutOfCredit,
     /// The upstream neighbour behind this port may go on.
     Resumes(u16),
@@ -65,7 +65,7 @@ pub(crate) struct Fixed {
     /// Per port.
     thresholds: Vec<Thresholds>,
     /// Per port and lane.
-    held: Vec<FixedLane>,
+    buffered: Vec<FixedLane>,
     /// Paused lanes.
     paused: u32,
 }
@@ -73,7 +73,7 @@ pub(crate) struct Fixed {
 /// A lane's account: what is asked with every packet is one comparison.
 #[derive(Clone, Copy, Debug)]
 struct FixedLane {
-    /// Bytes held.
+    /// Bytes buffered.
     bytes: u64,
     /// More than this has consequences: a pause or, while the lane is paused, a loss.
     most: u64,
@@ -109,7 +109,7 @@ pub(crate) struct Shared {
     used: u64,
     /// Per port.
     headroom: Vec<u64>,
-    held: Vec<SharedLane>,
+    buffered: Vec<SharedLane>,
     /// Paused lanes.
     paused: u32,
 }
@@ -236,7 +236,7 @@ impl Buffers {
         }
     }
 
-    /// A credit has come back. Returns whether the lane, stopped before, may go on.
+    /// A credit has come back. Returns whether the lane, paused before, may go on.
     #[inline(always)]
     pub(crate) fn earn(&mut self, credit: Credit, rules: &Rules) -> bool {
         let Buffers::Credits(accounts) = self else { return false };
@@ -278,8 +278,8 @@ impl Buffers {
             (0..lanes).map(|lane| u32::from(is_paused(first + lane)) << lane).sum()
         };
         match self {
-            Buffers::Fixed(fixed) => bits(fixed.lanes, &|index| fixed.held[index].is_paused()),
-            Buffers::Shared(shared) => bits(shared.lanes, &|index| shared.held[index].is_paused),
+            Buffers::Fixed(fixed) => bits(fixed.lanes, &|index| fixed.buffered[index].is_paused()),
+            Buffers::Shared(shared) => bits(shared.lanes, &|index| shared.buffered[index].is_paused),
             Buffers::Uncounted | Buffers::Credits(_) => 0,
         }
     }
@@ -341,7 +341,7 @@ impl Fixed {
         Fixed {
             lanes,
             pause_size: wire_size(config.pause_size),
-            held: thresholds.iter().flat_map(|port| std::iter::repeat_n(empty(port), lanes)).collect(),
+            buffered: thresholds.iter().flat_map(|port| std::iter::repeat_n(empty(port), lanes)).collect(),
             thresholds,
             paused: 0,
         }
@@ -349,26 +349,26 @@ impl Fixed {
 
     #[inline(always)]
     fn charge(&mut self, ingress: u16, lane: usize, size: u16) -> Charge {
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let after = held.bytes + u64::from(size);
-        if after > held.most {
+        let buffered = &mut self.buffered[usize::from(ingress) * self.lanes + lane];
+        let after = buffered.bytes + u64::from(size);
+        if after > buffered.most {
             return Charge::ReachesThreshold;
         }
-        held.bytes = after;
+        buffered.bytes = after;
         Charge::Fits
     }
 
     fn charge_settled(&mut self, ingress: u16, lane: usize, size: u16) -> Admission {
         let Thresholds { pause, resume, limit } = self.thresholds[usize::from(ingress)];
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let after = held.bytes + u64::from(size);
+        let buffered = &mut self.buffered[usize::from(ingress) * self.lanes + lane];
+        let after = buffered.bytes + u64::from(size);
         if after > limit {
             return LOST;
         }
-        held.bytes = after;
-        let pauses = after > pause && !held.is_paused();
+        buffered.bytes = after;
+        let pauses = after > pause && !buffered.is_paused();
         if pauses {
-            (held.most, held.resumes_below) = (limit, resume + 1);
+            (buffered.most, buffered.resumes_below) = (limit, resume + 1);
             self.paused += 1;
         }
         Admission { is_lost: false, pauses }
@@ -376,11 +376,11 @@ impl Fixed {
 
     #[inline(always)]
     fn release(&mut self, ingress: u16, lane: usize, size: u16) -> bool {
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        held.bytes -= u64::from(size);
-        let resumes = held.bytes < held.resumes_below;
+        let buffered = &mut self.buffered[usize::from(ingress) * self.lanes + lane];
+        buffered.bytes -= u64::from(size);
+        let resumes = buffered.bytes < buffered.resumes_below;
         if resumes {
-            (held.most, held.resumes_below) = (self.thresholds[usize::from(ingress)].pause, 0);
+            (buffered.most, buffered.resumes_below) = (self.thresholds[usize::from(ingress)].pause, 0);
             self.paused -= 1;
         }
         resumes
@@ -415,7 +415,7 @@ impl Shared {
                 .iter()
                 .map(|spec| headroom(config.headroom, config.pause_size, spec, rules))
                 .collect(),
-            held: vec![SharedLane::default(); specs.len() * lanes],
+            buffered: vec![SharedLane::default(); specs.len() * lanes],
             paused: 0,
         }
     }
@@ -429,14 +429,14 @@ impl Shared {
     /// account does not depend on whether it has: without headroom in use, shared memory is what the lanes hold above their reserves.
     #[inline(always)]
     fn charge(&mut self, ingress: u16, lane: usize, size: u16) -> Charge {
-        let held = &self.held[usize::from(ingress) * self.lanes + lane];
-        let bytes = held.bytes + u64::from(size);
+        let buffered = &self.buffered[usize::from(ingress) * self.lanes + lane];
+        let bytes = buffered.bytes + u64::from(size);
         let shared = bytes.saturating_sub(self.reserve);
         let used = self.used + shared.min(u64::from(size));
-        if held.is_paused || used > self.pool || shared > 0 && shared >= self.threshold(used) {
+        if buffered.is_paused || used > self.pool || shared > 0 && shared >= self.threshold(used) {
             return Charge::ReachesThreshold;
         }
-        self.held[usize::from(ingress) * self.lanes + lane].bytes = bytes;
+        self.buffered[usize::from(ingress) * self.lanes + lane].bytes = bytes;
         self.used = used;
         Charge::Fits
     }
@@ -444,37 +444,37 @@ impl Shared {
     fn charge_settled(&mut self, ingress: u16, lane: usize, size: u16) -> Admission {
         let (size, threshold) = (u64::from(size), self.threshold(self.used));
         let (pool, reserve, headroom) = (self.pool, self.reserve, self.headroom[usize::from(ingress)]);
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let shared = (held.bytes + size).saturating_sub(reserve);
+        let buffered = &mut self.buffered[usize::from(ingress) * self.lanes + lane];
+        let shared = (buffered.bytes + size).saturating_sub(reserve);
         let more = shared.min(size);
         // What has begun to fill the headroom goes on there, or it would slip back under a threshold that grows.
-        if shared > 0 && (held.headroom > 0 || shared > threshold || self.used + more > pool) {
-            if held.headroom + size > headroom {
+        if shared > 0 && (buffered.headroom > 0 || shared > threshold || self.used + more > pool) {
+            if buffered.headroom + size > headroom {
                 return LOST;
             }
-            held.headroom += size;
+            buffered.headroom += size;
         } else {
-            held.bytes += size;
+            buffered.bytes += size;
             self.used += more;
         }
-        let (shared, is_in_headroom) = (held.bytes.saturating_sub(reserve), held.headroom > 0);
+        let (shared, is_in_headroom) = (buffered.bytes.saturating_sub(reserve), buffered.headroom > 0);
         let threshold = self.threshold(self.used);
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let pauses = !held.is_paused && (is_in_headroom || shared > 0 && shared >= threshold);
-        held.is_paused |= pauses;
+        let buffered = &mut self.buffered[usize::from(ingress) * self.lanes + lane];
+        let pauses = !buffered.is_paused && (is_in_headroom || shared > 0 && shared >= threshold);
+        buffered.is_paused |= pauses;
         self.paused += u32::from(pauses);
         Admission { is_lost: false, pauses }
     }
 
     #[inline(always)]
     fn release(&mut self, ingress: u16, lane: usize, size: u16) -> bool {
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        if held.is_paused {
+        let buffered = &mut self.buffered[usize::from(ingress) * self.lanes + lane];
+        if buffered.is_paused {
             return self.release_paused(ingress, lane, size);
         }
         // Only a paused lane is in its headroom.
-        let from_pool = held.bytes.saturating_sub(self.reserve).min(u64::from(size));
-        held.bytes -= u64::from(size);
+        let from_pool = buffered.bytes.saturating_sub(self.reserve).min(u64::from(size));
+        buffered.bytes -= u64::from(size);
         self.used -= from_pool;
         false
     }
@@ -482,18 +482,18 @@ impl Shared {
     #[inline(never)]
     fn release_paused(&mut self, ingress: u16, lane: usize, size: u16) -> bool {
         let size = u64::from(size);
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let from_headroom = held.headroom.min(size);
-        held.headroom -= from_headroom;
+        let buffered = &mut self.buffered[usize::from(ingress) * self.lanes + lane];
+        let from_headroom = buffered.headroom.min(size);
+        buffered.headroom -= from_headroom;
         let rest = size - from_headroom;
-        let from_pool = held.bytes.saturating_sub(self.reserve).min(rest);
-        held.bytes -= rest;
+        let from_pool = buffered.bytes.saturating_sub(self.reserve).min(rest);
+        buffered.bytes -= rest;
         self.used -= from_pool;
         let threshold = self.threshold(self.used);
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let shared = held.bytes.saturating_sub(self.reserve);
-        let resumes = held.headroom == 0 && (shared == 0 || shared + self.resume <= threshold);
-        held.is_paused = !resumes;
+        let buffered = &mut self.buffered[usize::from(ingress) * self.lanes + lane];
+        let shared = buffered.bytes.saturating_sub(self.reserve);
+        let resumes = buffered.headroom == 0 && (shared == 0 || shared + self.resume <= threshold);
+        buffered.is_paused = !resumes;
         self.paused -= u32::from(resumes);
         resumes
     }
@@ -516,12 +516,12 @@ impl Accounts {
         &mut self.credits[usize::from(port) * self.lanes + lane]
     }
 
-    /// The link of a port is cut: credits of both directions are forgotten. `held`: the bytes that each lane's input buffer holds.
+    /// The link of a port is cut: credits of both directions are forgotten. `buffered`: the bytes that each lane's input buffer holds.
     #[cold]
-    pub(crate) fn cut(&mut self, port: u16, held: &[u32]) {
+    pub(crate) fn cut(&mut self, port: u16, buffered: &[u32]) {
         let first = usize::from(port) * self.lanes;
         self.credits[first..first + self.lanes].fill(0);
         let buffer = self.buffer;
-        self.returns.cut(port, held.iter().map(|&held| buffer - held));
+        self.returns.cut(port, buffered.iter().map(|&buffered| buffer - buffered));
     }
 }

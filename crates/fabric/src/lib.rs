@@ -5,7 +5,7 @@
 //! transmission has started by then is handed on with the exact time of its arrival at the other end. What waits when a transmission
 //! ends at `t` starts before anything that reaches the port at `t` is handled, so nothing depends on how often a port is advanced.
 //!
-//! Flow control works the same way. Whatever can stop a port (a PAUSE frame, a lack of credits) or start it again happens at its node, so
+//! Flow control works the same way. Whatever can pause a port (a PAUSE frame, a lack of credits) or resume it happens at its node, so
 //! ports stay without events. The one thing that couples two ports of a switch is a departure that ends the pause of an input
 //! buffer: from then on a PAUSE frame takes its turn at the port towards the upstream neighbour. While some input buffer of a switch is paused,
 //! and only then, its ports are therefore advanced together, in order of time.

@@ -19,7 +19,7 @@ use crate::rules::Rules;
 use crate::telemetry::{Stamp, Telemetry};
 pub(crate) use stats::Drain;
 pub use stats::PortStats;
-use stats::{Hold, Losses, Traffic};
+use stats::{Losses, PauseTime, Traffic};
 pub use wire::{Credit, Departure, Exit, Fate, LAST_RANK, PortSpec, Wire};
 
 /// How long a packet takes, and how much of that must be over for it to count as arrived.
@@ -32,7 +32,7 @@ struct Span {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rare {
     pub(crate) losses: Losses,
-    pub(crate) hold: Hold,
+    pub(crate) pause: PauseTime,
     /// Where the load ends before the run.
     pub(crate) drain: Option<Box<Drain>>,
     pub(crate) special: Option<Box<Special>>,
@@ -74,8 +74,8 @@ pub struct Port {
     pub(crate) free_at: Time,
     /// Lanes in which something waits.
     pub(crate) occupied: u32,
-    /// Lanes that flow control has stopped.
-    pub(crate) closed: u32,
+    /// Lanes that flow control has paused.
+    pub(crate) paused: u32,
     /// Bytes in all lanes.
     pub(crate) queued: u64,
     /// From when on a packet that starts must be looked at: because of what is rare, of the rate and its changes or of faults.
@@ -108,7 +108,7 @@ impl Port {
         let mut port = Port {
             free_at: Time::ZERO,
             occupied: 0,
-            closed: 0,
+            paused: 0,
             queued: 0,
             watch_from: Time::ZERO,
             latency: spec.latency,
@@ -183,7 +183,7 @@ impl Port {
     /// Lanes that could send, as bits.
     #[inline(always)]
     pub(crate) fn ready(&self) -> u32 {
-        self.occupied & !self.closed
+        self.occupied & !self.paused
     }
 
     /// A packet comes to wait in a lane.
@@ -431,25 +431,25 @@ impl Port {
         }
     }
 
-    /// Flow control stops lanes, given as bits.
+    /// Flow control pauses lanes, given as bits.
     #[inline(never)]
-    pub(crate) fn close(&mut self, lanes: u32, now: Time, is_host: bool) {
-        self.closed |= lanes;
-        self.rare.get_or_insert_default().hold.pauses += u64::from(lanes.count_ones());
-        self.note_hold(now, is_host);
+    pub(crate) fn pause(&mut self, lanes: u32, now: Time, is_host: bool) {
+        self.paused |= lanes;
+        self.rare.get_or_insert_default().pause.pauses += u64::from(lanes.count_ones());
+        self.note_pause(now, is_host);
     }
 
     /// Notes whether flow control holds data back from now on.
     #[inline(never)]
-    pub(crate) fn note_hold(&mut self, now: Time, is_host: bool) {
-        let is_held = self.closed & (if is_host { u32::MAX } else { self.occupied }) != 0;
-        // Nothing has been held back where nothing has been stopped.
-        let Some(Rare { hold, .. }) = self.rare.as_deref_mut() else { return };
-        if is_held {
-            hold.since = hold.since.min(now);
-        } else if hold.since != Time::MAX {
-            hold.paused += now - hold.since;
-            hold.since = Time::MAX;
+    pub(crate) fn note_pause(&mut self, now: Time, is_host: bool) {
+        let holds_back = self.paused & (if is_host { u32::MAX } else { self.occupied }) != 0;
+        // Nothing has been held back where nothing has been paused.
+        let Some(Rare { pause, .. }) = self.rare.as_deref_mut() else { return };
+        if holds_back {
+            pause.since = pause.since.min(now);
+        } else if pause.since != Time::MAX {
+            pause.paused += now - pause.since;
+            pause.since = Time::MAX;
         }
     }
 }

@@ -96,7 +96,7 @@ impl Admission for Lossless {
 
     #[inline(always)]
     fn starts_at_once(&self, port: &Port, lane: usize) -> bool {
-        port.closed >> lane & 1 == 0
+        port.paused >> lane & 1 == 0
     }
 
     #[inline(always)]
@@ -276,8 +276,8 @@ impl<W: Wire> Output<'_, W> {
         match admission.admit(self, packet, lane, random) {
             Ok(lane) => {
                 let Transmitter { port, is_host, is_lossless, .. } = &mut self.transmitter;
-                let hold = is_lossless.then_some(*is_host);
-                join(port, self.queues, packet, lane, (now, hold));
+                let is_host = is_lossless.then_some(*is_host);
+                join(port, self.queues, packet, lane, (now, is_host));
                 Some(Fate::Queued)
             }
             Err(fate) => Some(fate),
@@ -315,7 +315,7 @@ pub(super) fn note_waiting(port: &mut Port, waiting: &mut [u64], index: usize, n
     port.free_at = port.free_at.max(now);
 }
 
-/// Puts a packet at the end of a lane. `is_host`: whether a port that flow control may stop is a host's.
+/// Puts a packet at the end of a lane. `is_host`: whether a port whose queues flow control may pause is a host's.
 #[inline(always)]
 pub(super) fn join(
     port: &mut Port,
@@ -326,9 +326,9 @@ pub(super) fn join(
 ) {
     port.note_arrival(packet.size, lane, now);
     if let Some(is_host) = is_host
-        && port.closed != 0
+        && port.paused != 0
     {
-        port.note_hold(now, is_host);
+        port.note_pause(now, is_host);
     }
     queues.push(port.lane(lane), packet);
 }

@@ -59,14 +59,14 @@ impl Ports {
         self.append(index, LINK, &frame, now);
     }
 
-    /// A PAUSE frame has come in: stops and resumes lanes of the port by which it came.
+    /// A PAUSE frame has come in: pauses and resumes lanes of the port by which it came.
     #[inline(never)]
     pub fn on_pause(&mut self, frame: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
         let port = frame.ingress;
         self.advance_port(port, now, rules, wire);
-        let (paused, closed) = (frame.aux << DATA, self.ports[usize::from(port)].closed);
-        self.ports[usize::from(port)].close(paused & !closed, now, self.is_host);
-        self.open(port, closed & !paused, now);
+        let (must_pause, paused) = (frame.aux << DATA, self.ports[usize::from(port)].paused);
+        self.ports[usize::from(port)].pause(must_pause & !paused, now, self.is_host);
+        self.resume(port, paused & !must_pause, now);
     }
 
     /// A credit has come back to a port.
@@ -74,7 +74,7 @@ impl Ports {
     pub fn on_credit(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
         self.advance_port(credit.port, now, rules, wire);
         if self.buffers.earn(credit, rules) {
-            self.open(credit.port, 1 << (usize::from(credit.lane) + DATA), now);
+            self.resume(credit.port, 1 << (usize::from(credit.lane) + DATA), now);
         }
     }
 
@@ -103,15 +103,15 @@ impl Ports {
         });
     }
 
-    /// Lets stopped lanes go on, given as bits.
-    pub(super) fn open(&mut self, port: u16, lanes: u32, now: Time) {
+    /// Resumes paused lanes, given as bits.
+    pub(super) fn resume(&mut self, port: u16, lanes: u32, now: Time) {
         let index = usize::from(port);
         let state = &mut self.ports[index];
         if state.ready() == 0 {
             state.free_at = state.free_at.max(now);
         }
-        state.closed &= !lanes;
-        state.note_hold(now, self.is_host);
+        state.paused &= !lanes;
+        state.note_pause(now, self.is_host);
         if state.ready() != 0 {
             self.waiting[index / 64] |= 1 << (index % 64);
         }
@@ -119,8 +119,8 @@ impl Ports {
 
     /// Whether a data lane of a port, from 0, may send.
     #[inline]
-    pub fn is_open(&self, port: u16, lane: usize) -> bool {
-        self.ports[usize::from(port)].closed >> (lane + DATA) & 1 == 0
+    pub fn may_send(&self, port: u16, lane: usize) -> bool {
+        self.ports[usize::from(port)].paused >> (lane + DATA) & 1 == 0
     }
 
     /// Bytes that a port has begun to send before `now` and for which no credit has come back; 0 without credits.

@@ -25,13 +25,13 @@ use crate::port::{Credit, Wire};
 use crate::rules::{DATA, Rules};
 
 impl Ports {
-    /// Under flow control: the link of a port is cut now, after everything that reaches the node in that instant. What waits for it is lost, or taken out if it `goes_back`. `held`: packets
+    /// Under flow control: the link of a port is cut now, after everything that reaches the node in that instant. What waits for it is lost, or taken out if it `goes_back`. `buffered`: packets
     /// that the node keeps beside its ports.
     #[cold]
     pub fn cut_link<'p>(
         &mut self,
         port: u16,
-        held: impl Iterator<Item = &'p Packet>,
+        buffered: impl Iterator<Item = &'p Packet>,
         goes_back: impl Fn(&Packet) -> bool,
         at: At<'_, impl Wire>,
     ) -> Vec<Packet> {
@@ -58,13 +58,13 @@ impl Ports {
         if self.inputs.is_some() {
             self.move_in(now, rules);
         }
-        self.open(port, self.ports[index].closed, now);
-        self.forget_credits(port, held, rules);
+        self.resume(port, self.ports[index].paused, now);
+        self.forget_credits(port, buffered, rules);
         back
     }
 
     /// The credits of both directions of a link that is cut are forgotten.
-    fn forget_credits<'p>(&mut self, port: u16, held: impl Iterator<Item = &'p Packet>, rules: &Rules) {
+    fn forget_credits<'p>(&mut self, port: u16, buffered: impl Iterator<Item = &'p Packet>, rules: &Rules) {
         if !matches!(self.buffers, Buffers::Credits(_)) {
             return;
         }
@@ -75,7 +75,7 @@ impl Ports {
             }
         };
         self.waiting_packets(rules).for_each(|(_, _, packet)| count(packet));
-        held.for_each(count);
+        buffered.for_each(count);
         if let Some(accounts) = self.buffers.accounts() {
             accounts.cut(port, &lanes);
         }
@@ -96,7 +96,7 @@ impl Ports {
         let Ports { ports, buffers, is_host, .. } = self;
         let Some(accounts) = buffers.accounts() else { return };
         let state = &mut ports[index];
-        state.close((1 << rules.lanes) - (1 << DATA), now, *is_host);
+        state.pause((1 << rules.lanes) - (1 << DATA), now, *is_host);
         let arrival = now + accounts.delay[index];
         let is_lost = state.faults().is_some_and(|faults| faults.is_cut_between(now, arrival));
         for (lane, bytes) in (0..).zip(accounts.returns.restore(port)) {
@@ -204,7 +204,7 @@ pub(super) fn lose(transmitter: Transmitter<'_, impl Wire>, packet: &Packet, sta
         at.wire.miss(port.to, port.channel, arrival, room);
     }
     if effect == Effect::OutOfCredit {
-        port.close(1 << lane, start, is_host);
+        port.pause(1 << lane, start, is_host);
         return Effect::None;
     }
     effect

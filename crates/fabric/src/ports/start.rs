@@ -153,7 +153,7 @@ impl<W: Wire> Transmitter<'_, W> {
         let to = (self.index as u16, lane - DATA);
         let effect = self.buffers.on_departure(at, size, from, to, self.at.rules);
         if effect == Effect::OutOfCredit {
-            self.port.close(1 << lane, at, self.is_host);
+            self.port.pause(1 << lane, at, self.is_host);
             return Effect::None;
         }
         effect

@@ -43,7 +43,7 @@ impl Admission for Trimming<'_> {
                 return Ok(lane);
             }
         }
-        Err(self.refuse(output, packet))
+        Err(self.reject(output, packet))
     }
 }
 
@@ -86,7 +86,7 @@ impl Trimming<'_> {
     }
 
     /// A packet without payload finds no room: a header goes back to its sender, once, and everything else is lost.
-    fn refuse(&self, output: &mut Output<'_, impl Wire>, packet: &mut Packet) -> Fate {
+    fn reject(&self, output: &mut Output<'_, impl Wire>, packet: &mut Packet) -> Fate {
         let Transmitter { port, dropped, .. } = &mut output.transmitter;
         let losses = port.losses();
         if self.0.return_to_sender && packet.is_header() {

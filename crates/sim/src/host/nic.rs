@@ -105,7 +105,7 @@ impl Host {
         let is_stopped = |lane| {
             (0..8).any(|class| *paused_classes >> class & 1 != 0 && ctx.world.rules.first_lane(class) == lane)
         };
-        let is_open = |lane| nic.is_open(NIC, lane) && (*paused_classes == 0 || !is_stopped(lane));
+        let is_open = |lane| nic.may_send(NIC, lane) && (*paused_classes == 0 || !is_stopped(lane));
         let Some(mut packet) = queue.waiting.next(&ctx.world.rules, ctx.now, is_open) else { return false };
         nic.send_now(NIC, &mut packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
         true
@@ -149,13 +149,13 @@ impl Host {
 
     /// Flow control holds the queue back, not what goes into it.
     pub(crate) fn is_open(&self, lane: usize) -> bool {
-        self.queue.is_some() || self.nic.is_open(NIC, lane)
+        self.queue.is_some() || self.nic.may_send(NIC, lane)
     }
 
     pub(crate) fn ask_all(&mut self, world: &World, at: Time) -> Next<u32> {
         let has_queue = self.queue.is_some();
         let (send_queue, nic, mut gate) = self.gate(world);
-        let is_open = |lane| has_queue || nic.is_open(NIC, lane);
+        let is_open = |lane| has_queue || nic.may_send(NIC, lane);
         let next = send_queue.next(&world.rules, at, is_open, |&slot| gate.ready_at(world, slot, at));
         let is_known = gate.may_note && send_queue.is_single();
         gate.paces.note_quiet(match next {

@@ -173,7 +173,8 @@ impl Host {
         while let Some((mut packet, concerns_others)) = self.make_packet(ctx, slot) {
             self.nic.send_now(NIC, &mut packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
             let free_at = self.nic.free_at(NIC);
-            let may_go_on = is_alone && free_at < until.min(ctx.out.next_timer()) && self.nic.is_open(NIC, 0);
+            let may_go_on =
+                is_alone && free_at < until.min(ctx.out.next_timer()) && self.nic.may_send(NIC, 0);
             let goes_on = |from| may_go_on && from <= free_at;
             if self.requeue(ctx.world, slot, &packet, concerns_others, goes_on).is_some() {
                 break;

@@ -69,7 +69,7 @@ pub(crate) fn find_deadlock(world: &World, nodes: &[Node]) -> Option<Vec<String>
     let mut held_by: FxHashMap<Lane, Vec<Lane>> = FxHashMap::default();
     for ports in nodes.iter().filter_map(Node::ports) {
         for port in 0..narrow::<u16>(ports.len()) {
-            for lane in (0..world.rules.data_lanes()).filter(|&lane| !ports.is_open(port, lane)) {
+            for lane in (0..world.rules.data_lanes()).filter(|&lane| !ports.may_send(port, lane)) {
                 stopped.insert((ports.channel(port), lane));
             }
         }
