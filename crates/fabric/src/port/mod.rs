@@ -20,7 +20,7 @@ use crate::telemetry::{Stamp, Telemetry};
 pub(crate) use stats::Drain;
 pub use stats::PortStats;
 use stats::{Losses, PauseTime, Traffic};
-pub use wire::{Credit, Departure, Exit, Fate, LAST_RANK, PortSpec, Wire};
+pub use wire::{Credit, Departure, Fate, LAST_RANK, PortQueue, PortSpec, Wire};
 
 /// How long a packet takes, and how much of that must be over for it to count as arrived.
 struct Span {

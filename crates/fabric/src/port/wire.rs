@@ -93,27 +93,27 @@ pub trait Wire {
     fn grant(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit);
 }
 
-/// How a packet leaves a node.
+/// The queue by which a packet leaves a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit {
-    /// By which port.
+pub struct PortQueue {
+    /// Its port.
     pub port: u16,
-    /// In which of its lanes.
+    /// Which of the port's queues.
     pub lane: u16,
 }
 
-impl Exit {
+impl PortQueue {
     /// Both in one number, which is not the greatest: no port has this many lanes.
     #[inline(always)]
     pub fn to_bits(self) -> u32 {
         u32::from(self.lane) << u16::BITS | u32::from(self.port)
     }
 
-    /// The exit of which [`Self::to_bits`] made a number.
+    /// The queue of which [`Self::to_bits`] made a number.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "either half")]
     pub fn from_bits(bits: u32) -> Self {
-        Exit { port: bits as u16, lane: (bits >> u16::BITS) as u16 }
+        PortQueue { port: bits as u16, lane: (bits >> u16::BITS) as u16 }
     }
 }
 

@@ -9,7 +9,7 @@ use super::{At, Ports};
 use crate::buffers::Charge;
 use crate::faults::DropCause;
 use crate::packet::{NO_INGRESS, Packet};
-use crate::port::{Exit, Fate, Port, Wire};
+use crate::port::{Fate, Port, PortQueue, Wire};
 use crate::queues::Queues;
 use crate::rules::{CONTROL, DATA};
 
@@ -149,7 +149,7 @@ impl Ports {
         at: At<'_, impl Wire>,
     ) -> Fate {
         match at.rules.drops_tail {
-            true => self.enqueue_or_drop::<true>(self.exit(port, packet, at.rules), packet, random, at),
+            true => self.enqueue_or_drop::<true>(self.port_queue(port, packet, at.rules), packet, random, at),
             false => self.enqueue_specially(port, packet, random, at),
         }
     }
@@ -159,13 +159,13 @@ impl Ports {
     #[inline(always)]
     pub fn enqueue_or_drop<const IS_OBSERVED: bool>(
         &mut self,
-        exit: Exit,
+        to: PortQueue,
         packet: &mut Packet,
         random: &mut impl Rng,
         at: At<'_, impl Wire>,
     ) -> Fate {
-        let lane = usize::from(exit.lane);
-        let fate = self.output(exit.port, false, at).enqueue(&TailDrop::<IS_OBSERVED>, packet, lane, random);
+        let lane = usize::from(to.lane);
+        let fate = self.output(to.port, false, at).enqueue(&TailDrop::<IS_OBSERVED>, packet, lane, random);
         fate.unwrap_or(Fate::Queued)
     }
 
@@ -189,21 +189,21 @@ impl Ports {
     #[inline(always)]
     pub fn enqueue_lossless(
         &mut self,
-        exit: Exit,
+        to: PortQueue,
         packet: &mut Packet,
         random: &mut impl Rng,
         mut at: At<'_, impl Wire>,
     ) -> Fate {
         debug_assert!(!self.is_host, "a host's port is no switch's");
         if !self.is_ordered && self.inputs.is_none() {
-            let mut output = self.output(exit.port, true, at.again());
+            let mut output = self.output(to.port, true, at.again());
             output.transmitter.is_host = false;
-            let lane = usize::from(exit.lane);
+            let lane = usize::from(to.lane);
             if let Some(fate) = output.enqueue(&Lossless, packet, lane, random) {
                 return fate;
             }
         }
-        self.enqueue_exactly(exit.port, packet, random, at)
+        self.enqueue_exactly(to.port, packet, random, at)
     }
 
     /// [`Self::enqueue_lossless`] where a departure at one port may cause something at another, or this packet may.

@@ -17,7 +17,7 @@ use crate::buffers::Buffers;
 use crate::faults::Dropped;
 use crate::inputs::Inputs;
 use crate::packet::Packet;
-use crate::port::{Exit, LAST_RANK, Port, PortSpec, Wire};
+use crate::port::{LAST_RANK, Port, PortQueue, PortSpec, Wire};
 use crate::queues::Queues;
 use crate::round_robin::RoundRobin;
 use crate::rules::{DATA, Rules, Step};
@@ -122,11 +122,11 @@ impl Ports {
         Output { queues, service, waiting, transmitter }
     }
 
-    /// How a packet leaves by a port, where packets are not trimmed.
+    /// The queue by which a packet leaves through a port, where packets are not trimmed.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
-    pub fn exit(&self, port: u16, packet: &Packet, rules: &Rules) -> Exit {
-        Exit { port, lane: self.lane_out(usize::from(port), packet, rules) as u16 }
+    pub fn port_queue(&self, port: u16, packet: &Packet, rules: &Rules) -> PortQueue {
+        PortQueue { port, lane: self.lane_out(usize::from(port), packet, rules) as u16 }
     }
 
     /// The data lane, from 0, in which a data packet leaves through a port.

@@ -129,8 +129,8 @@ impl Node {
             PacketKind::Pause => ports.on_pause(&packet, at, rules, left),
             PacketKind::Credit => ports.on_credit(Credit::from_packet(&packet), at, rules, left),
             _ if *is_unobserved => {
-                let exit = ports.exit(port, &packet, rules);
-                return ports.enqueue_or_drop::<false>(exit, &mut packet, random, At::new(at, rules, left));
+                let queue = ports.port_queue(port, &packet, rules);
+                return ports.enqueue_or_drop::<false>(queue, &mut packet, random, At::new(at, rules, left));
             }
             _ => return ports.enqueue(port, &mut packet, random, At::new(at, rules, left)),
         }

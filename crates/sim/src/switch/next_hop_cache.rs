@@ -1,7 +1,7 @@
 //! How packets leave a switch, as far as that can be said before they are handled.
 
 use netloom_engine::UNFORESEEN;
-use netloom_fabric::{Exit, Packet, PacketKind, Ports};
+use netloom_fabric::{Packet, PacketKind, PortQueue, Ports};
 use netloom_routing::{Row, SwitchPathSelector};
 use netloom_topology::PortId;
 use netloom_units::fetch_whole;
@@ -78,7 +78,7 @@ impl CachedHop {
     }
 }
 
-/// The [`Exit`] of packets, in a number, and above it what else there is to know; or that nothing is foreseen.
+/// The [`PortQueue`] of packets, in a number, and above it what else there is to know; or that nothing is foreseen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CachedExit(pub(crate) u32);
 
@@ -103,7 +103,7 @@ impl CachedExit {
         };
         let choice = if is_choice { CachedExit::IS_CHOICE } else { 0 };
         match world.rules.only_lane(packet.kind) {
-            Some(lane) => CachedExit(Exit { port, lane }.to_bits() | choice),
+            Some(lane) => CachedExit(PortQueue { port, lane }.to_bits() | choice),
             None => CachedExit(u32::from(port) | choice | CachedExit::HAS_LANES),
         }
     }
@@ -125,7 +125,7 @@ impl CachedExit {
         }
         match self.0 & CachedExit::HAS_LANES {
             0 => self.0 & !CachedExit::IS_CHOICE,
-            _ => ports.exit(self.port(), packet, &world.rules).to_bits(),
+            _ => ports.port_queue(self.port(), packet, &world.rules).to_bits(),
         }
     }
 }

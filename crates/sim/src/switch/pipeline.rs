@@ -1,7 +1,7 @@
 //! The way of a packet through a switch: route, admit, enqueue.
 
 use netloom_engine::{Messages, Scheduler, UNFORESEEN};
-use netloom_fabric::{At, Credit, Exit, Fate, Packet, PacketKind};
+use netloom_fabric::{At, Credit, Fate, Packet, PacketKind, PortQueue};
 use netloom_routing::{Foresight, Forwarding};
 use netloom_topology::PortId;
 
@@ -80,7 +80,7 @@ impl Switch {
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         foreseen: u32,
-    ) -> Exit {
+    ) -> PortQueue {
         match self.foreseen_exit(ctx.world, packet, foreseen) {
             Some(exit) => exit,
             None => self.choose_exit(&mut ctx.again(), packet),
@@ -93,9 +93,9 @@ impl Switch {
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
-    ) -> Exit {
+    ) -> PortQueue {
         let port = self.choose(ctx, &ctx.world.forwarding, packet);
-        self.ports.exit(port, packet, &ctx.world.rules)
+        self.ports.port_queue(port, packet, &ctx.world.rules)
     }
 
     /// The minimal port that a packet takes.
@@ -195,17 +195,17 @@ impl Switch {
         world: &World,
         packet: &mut Packet,
         foreseen: u32,
-    ) -> Option<Exit> {
+    ) -> Option<PortQueue> {
         if foreseen & DRAWN == 0 {
-            return Some(Exit::from_bits(foreseen));
+            return Some(PortQueue::from_bits(foreseen));
         }
         if foreseen == UNFORESEEN {
             return None;
         }
         let port = self.draw(world, packet, foreseen & !DRAWN);
         Some(match world.rules.only_data_lane() {
-            Some(lane) => Exit { port, lane },
-            None => self.ports.exit(port, packet, &world.rules),
+            Some(lane) => PortQueue { port, lane },
+            None => self.ports.port_queue(port, packet, &world.rules),
         })
     }
 
@@ -229,8 +229,8 @@ impl Switch {
                 && packet.kind == PacketKind::Data
             {
                 return match (ways.only_port(packet.dst), lane) {
-                    (Ok(port), Some(lane)) => Exit { port, lane }.to_bits(),
-                    (Ok(port), None) => ports.exit(port, packet, &world.rules).to_bits(),
+                    (Ok(port), Some(lane)) => PortQueue { port, lane }.to_bits(),
+                    (Ok(port), None) => ports.port_queue(port, packet, &world.rules).to_bits(),
                     (Err(set), _) => DRAWN | set,
                 };
             }
