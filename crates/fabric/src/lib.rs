@@ -12,7 +12,7 @@
 //!
 //! A full queue drops what comes, or trims it to its header, see [`queue`]; the header goes on, or back.
 //!
-//! A port's queues are lanes: PAUSE frames before control packets before data, and data in one lane per traffic class and virtual
+//! A port has several queues: PAUSE frames go before control packets before data, and data in one queue per traffic class and virtual
 //! channel, see [`Rules`].
 
 #![warn(clippy::cast_possible_truncation)]

@@ -49,7 +49,7 @@ pub enum PacketKind {
     Xon,
     /// Congestion notification packet of RoCEv2: from a flow's receiver, which has got marked packets, to its sender.
     Cnp,
-    /// The first of a link's signals. Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] has a bit per data lane, set for those that
+    /// The first of a link's signals. Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] has a bit per data queue, set for those that
     /// must pause. Crosses one channel.
     Pause,
     /// Room in an input buffer, see [`Credit`](crate::Credit). Crosses one channel, beside the data.
@@ -263,7 +263,7 @@ impl Flags {
         }
     }
 
-    /// Data: switches that trim let it go before other data, in the control lane.
+    /// Data: switches that trim let it go before other data, in the control queue.
     #[inline]
     pub const fn is_urgent(self) -> bool {
         self.0 & Flags::URGENT != 0

@@ -27,9 +27,9 @@ pub struct PortStats {
     pub trims: u64,
     /// Headers sent back to their source, for want of room or because the channel was cut.
     pub returned_to_sender: u64,
-    /// Time during which flow control held back data that waited; at a NIC, which keeps no queue, during which it held back a lane.
+    /// Time during which flow control held back data that waited; at a NIC, which keeps no queue, during which it held back a queue.
     pub paused: Time,
-    /// How often flow control paused a lane.
+    /// How often flow control paused a queue.
     pub pauses: u64,
     /// Σ size × (start of transmission − arrival at the queue), in byte-picoseconds. Wraps below zero while packets wait, so that
     /// arrivals and starts are each one multiplication.

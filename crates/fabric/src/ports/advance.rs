@@ -79,7 +79,7 @@ impl Ports {
     #[inline]
     pub fn fetch_first_port(&self) {
         self.ports.first().into_iter().for_each(fetch_whole);
-        self.queues.fetch_first_lane();
+        self.queues.fetch_first_fifo();
     }
 
     /// Has the processor fetch the packet that each port sends next where one waits: it has long left the cache.
@@ -89,7 +89,7 @@ impl Ports {
             let mut bits = bits;
             while bits != 0 {
                 if let Some(port) = ports.get(bits.trailing_zeros() as usize) {
-                    self.queues.fetch_first(port.lane(port.first_occupied()));
+                    self.queues.fetch_first(port.number(port.first_occupied()));
                 }
                 bits &= bits - 1;
             }

@@ -105,7 +105,7 @@ fn is_taken(
     is_cut
 }
 
-/// A cut takes what waits at a port in its lanes, but for what `leaves`. Signals of the link are not counted.
+/// A cut takes what waits at a port in its queues, but for what `leaves`. Signals of the link are not counted.
 #[cold]
 #[inline(never)]
 pub(super) fn throw_away(
@@ -117,11 +117,11 @@ pub(super) fn throw_away(
     mut leaves: impl FnMut(usize, &Packet) -> bool,
 ) {
     let free_at = std::mem::replace(&mut state.free_at, cut);
-    for lane in 0..rules.lanes {
-        while state.occupied >> lane & 1 == 1 {
-            let Popped { packet, is_last, .. } = queues.pop(state.lane(lane));
-            state.note_start(packet.size, lane, is_last);
-            if !leaves(lane, packet) && !packet.is_of_the_link() {
+    for queue in 0..rules.queues {
+        while state.occupied >> queue & 1 == 1 {
+            let Popped { packet, is_last, .. } = queues.pop(state.number(queue));
+            state.note_start(packet.size, queue, is_last);
+            if !leaves(queue, packet) && !packet.is_of_the_link() {
                 state.losses().lost += 1;
                 dropped.get_or_insert_default().note(packet, DropCause::Fault);
             }

@@ -32,12 +32,12 @@ pub(super) trait Admission {
         true
     }
 
-    /// Finds room for a packet that has to wait, and marks it. Returns its lane, which is another one if it has been trimmed, or what else became of it.
+    /// Finds room for a packet that has to wait, and marks it. Returns its queue, which is another one if it has been trimmed, or what else became of it.
     fn admit(
         &self,
         output: &mut Output<'_, impl Wire>,
         packet: &mut Packet,
-        lane: usize,
+        queue: usize,
         random: &mut impl Rng,
     ) -> Result<usize, Fate>;
 }
@@ -53,21 +53,21 @@ impl<const IS_OBSERVED: bool> Admission for TailDrop<IS_OBSERVED> {
         &self,
         output: &mut Output<'_, impl Wire>,
         packet: &mut Packet,
-        lane: usize,
+        queue: usize,
         random: &mut impl Rng,
     ) -> Result<usize, Fate> {
         let rules = output.transmitter.at.rules;
         if !rules.watches_queues {
-            return Ok(lane);
+            return Ok(queue);
         }
         if output.transmitter.port.faults().is_some() && output.is_taken(packet) {
             return Err(Fate::Dropped);
         }
         if packet.kind.is_data() {
-            let mut queued = output.bytes(lane);
+            let mut queued = output.bytes(queue);
             if queued + u64::from(packet.size) > rules.safe && output.sends_data_now(queued) {
                 output.start_next();
-                queued = output.bytes(lane);
+                queued = output.bytes(queue);
             }
             let bytes = queued + u64::from(packet.size);
             if bytes > rules.safe && rules.drops(bytes, random) {
@@ -77,7 +77,7 @@ impl<const IS_OBSERVED: bool> Admission for TailDrop<IS_OBSERVED> {
             }
             output.transmitter.port.mark_arrival(packet, queued, rules, random);
         }
-        Ok(lane)
+        Ok(queue)
     }
 }
 
@@ -86,17 +86,17 @@ struct Lossless;
 
 impl Admission for Lossless {
     #[inline(always)]
-    fn charge(&self, output: &mut Output<'_, impl Wire>, packet: &Packet, lane: usize) -> bool {
+    fn charge(&self, output: &mut Output<'_, impl Wire>, packet: &Packet, queue: usize) -> bool {
         let rules = output.transmitter.at.rules;
-        lane < DATA
+        queue < DATA
             || packet.ingress == NO_INGRESS
-            || output.transmitter.buffers.charge(packet.ingress, rules.lane_in(packet), packet.size)
+            || output.transmitter.buffers.charge(packet.ingress, rules.queue_in(packet), packet.size)
                 == Charge::Fits
     }
 
     #[inline(always)]
-    fn starts_at_once(&self, port: &Port, lane: usize) -> bool {
-        port.paused >> lane & 1 == 0
+    fn starts_at_once(&self, port: &Port, queue: usize) -> bool {
+        port.paused >> queue & 1 == 0
     }
 
     #[inline(always)]
@@ -104,11 +104,11 @@ impl Admission for Lossless {
         &self,
         output: &mut Output<'_, impl Wire>,
         packet: &mut Packet,
-        lane: usize,
+        queue: usize,
         random: &mut impl Rng,
     ) -> Result<usize, Fate> {
-        output.mark_arrival(packet, lane, random);
-        Ok(lane)
+        output.mark_arrival(packet, queue, random);
+        Ok(queue)
     }
 }
 
@@ -119,18 +119,18 @@ struct Charged {
 
 impl Admission for Charged {
     /// While ports are ordered, what follows from a departure is for all of them to see in their order.
-    fn starts_at_once(&self, port: &Port, lane: usize) -> bool {
-        !self.is_ordered && Lossless.starts_at_once(port, lane)
+    fn starts_at_once(&self, port: &Port, queue: usize) -> bool {
+        !self.is_ordered && Lossless.starts_at_once(port, queue)
     }
 
     fn admit(
         &self,
         output: &mut Output<'_, impl Wire>,
         packet: &mut Packet,
-        lane: usize,
+        queue: usize,
         random: &mut impl Rng,
     ) -> Result<usize, Fate> {
-        Lossless.admit(output, packet, lane, random)
+        Lossless.admit(output, packet, queue, random)
     }
 }
 
@@ -164,8 +164,8 @@ impl Ports {
         random: &mut impl Rng,
         at: At<'_, impl Wire>,
     ) -> Fate {
-        let lane = usize::from(to.lane);
-        let fate = self.output(to.port, false, at).enqueue(&TailDrop::<IS_OBSERVED>, packet, lane, random);
+        let queue = usize::from(to.queue);
+        let fate = self.output(to.port, false, at).enqueue(&TailDrop::<IS_OBSERVED>, packet, queue, random);
         fate.unwrap_or(Fate::Queued)
     }
 
@@ -181,8 +181,8 @@ impl Ports {
         let Some(trims) = &at.rules.trims else {
             return self.enqueue_exactly(port, packet, random, at);
         };
-        let lane = at.rules.trimming_lane(packet);
-        self.output(port, false, at).enqueue(&Trimming(trims), packet, lane, random).unwrap_or(Fate::Queued)
+        let queue = at.rules.trimming_queue(packet);
+        self.output(port, false, at).enqueue(&Trimming(trims), packet, queue, random).unwrap_or(Fate::Queued)
     }
 
     /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost.
@@ -198,8 +198,8 @@ impl Ports {
         if !self.is_ordered && self.inputs.is_none() {
             let mut output = self.output(to.port, true, at.again());
             output.transmitter.is_host = false;
-            let lane = usize::from(to.lane);
-            if let Some(fate) = output.enqueue(&Lossless, packet, lane, random) {
+            let queue = usize::from(to.queue);
+            if let Some(fate) = output.enqueue(&Lossless, packet, queue, random) {
                 return fate;
             }
         }
@@ -217,54 +217,57 @@ impl Ports {
     ) -> Fate {
         let (now, rules) = (at.now, at.rules);
         self.advance_port(port, now, rules, at.wire);
-        let lane = self.lane_out(usize::from(port), packet, rules);
+        let queue = self.queue_out(usize::from(port), packet, rules);
         if self.has_cuts && self.is_lost_to_cut(port, packet, now, rules, at.wire) {
             return Fate::Dropped;
         }
-        if lane >= DATA
+        if queue >= DATA
             && packet.ingress != NO_INGRESS
-            && self.buffers.charge(packet.ingress, rules.lane_in(packet), packet.size) != Charge::Fits
+            && self.buffers.charge(packet.ingress, rules.queue_in(packet), packet.size) != Charge::Fits
             && self.charge_exactly(packet, now, rules, at.wire) == Fate::Dropped
         {
             return Fate::Dropped;
         }
-        if self.inputs.is_some() && self.waits_at_input((port.into(), lane), packet, random, at.again()) {
+        if self.inputs.is_some() && self.waits_at_input((port.into(), queue), packet, random, at.again()) {
             return Fate::Queued;
         }
         let charged = Charged { is_ordered: self.is_ordered };
-        self.output(port, true, at).enqueue(&charged, packet, lane, random).unwrap_or(Fate::Queued)
+        self.output(port, true, at).enqueue(&charged, packet, queue, random).unwrap_or(Fate::Queued)
     }
 }
 
 impl<W: Wire> Output<'_, W> {
-    /// Lets a packet start at once or wait in a lane, or says what else becomes of it. `None`: it could not be charged, and nothing has been done with it.
+    /// Lets a packet start at once or wait in a queue, or says what else becomes of it. `None`: it could not be charged, and nothing has been done with it.
     #[inline(always)]
     fn enqueue<A: Admission>(
         &mut self,
         admission: &A,
         packet: &mut Packet,
-        lane: usize,
+        queue: usize,
         random: &mut impl Rng,
     ) -> Option<Fate> {
         let (now, rules) = (self.transmitter.at.now, self.transmitter.at.rules);
         self.start_all_before(now);
-        if !admission.charge(self, packet, lane) {
+        if !admission.charge(self, packet, queue) {
             return None;
         }
         let is_idle = self.ready() == 0;
         let port = &mut *self.transmitter.port;
-        // A packet of a lane that is served in turn must be seen by the round robin.
-        if is_idle && port.free_at <= now && lane < rules.first_shared && admission.starts_at_once(port, lane)
+        // A packet of a queue that is served in turn must be seen by the round robin.
+        if is_idle
+            && port.free_at <= now
+            && queue < rules.first_shared
+            && admission.starts_at_once(port, queue)
         {
             if A::COUNTS_CONTROL {
                 self.service[self.transmitter.index].control_sent = 0;
             }
-            self.start_at_once(packet, lane);
+            self.start_at_once(packet, queue);
             return Some(Fate::Queued);
         }
         if A::HANDS_ON_EARLY
-            && lane == CONTROL
-            && port.occupied >> lane & 1 == 0
+            && queue == CONTROL
+            && port.occupied >> queue & 1 == 0
             && let Some(departure) = port.start_early(packet, now)
         {
             self.transmitter.at.wire.depart(departure);
@@ -273,36 +276,36 @@ impl<W: Wire> Output<'_, W> {
         if is_idle {
             note_waiting(port, self.waiting, self.transmitter.index, now);
         }
-        match admission.admit(self, packet, lane, random) {
-            Ok(lane) => {
+        match admission.admit(self, packet, queue, random) {
+            Ok(queue) => {
                 let Transmitter { port, is_host, is_lossless, .. } = &mut self.transmitter;
                 let is_host = is_lossless.then_some(*is_host);
-                join(port, self.queues, packet, lane, (now, is_host));
+                join(port, self.queues, packet, queue, (now, is_host));
                 Some(Fate::Queued)
             }
             Err(fate) => Some(fate),
         }
     }
 
-    /// Bytes in a lane.
+    /// Bytes in a queue.
     #[inline(always)]
-    pub(super) fn bytes(&self, lane: usize) -> u64 {
-        self.queues.bytes(self.transmitter.port.lane(lane))
+    pub(super) fn bytes(&self, queue: usize) -> u64 {
+        self.queues.bytes(self.transmitter.port.number(queue))
     }
 
-    /// Whether what a port begins to send at this instant is of a data lane that holds `queued` bytes.
+    /// Whether what a port begins to send at this instant is of a data queue that holds `queued` bytes.
     #[inline(always)]
     fn sends_data_now(&self, queued: u64) -> bool {
         let Transmitter { port, at, .. } = &self.transmitter;
         port.free_at == at.now && queued > 0 && port.occupied & ((1 << DATA) - 1) == 0
     }
 
-    /// Marks a data packet that comes to wait in a lane, where packets are marked on arrival.
+    /// Marks a data packet that comes to wait in a queue, where packets are marked on arrival.
     #[inline(always)]
-    pub(super) fn mark_arrival(&mut self, packet: &mut Packet, lane: usize, random: &mut impl Rng) {
+    pub(super) fn mark_arrival(&mut self, packet: &mut Packet, queue: usize, random: &mut impl Rng) {
         let rules = self.transmitter.at.rules;
         if rules.watches_queues && packet.kind.is_data() {
-            let queued = self.bytes(lane);
+            let queued = self.bytes(queue);
             self.transmitter.port.mark_arrival(packet, queued, rules, random);
         }
     }
@@ -315,20 +318,20 @@ pub(super) fn note_waiting(port: &mut Port, waiting: &mut [u64], index: usize, n
     port.free_at = port.free_at.max(now);
 }
 
-/// Puts a packet at the end of a lane. `is_host`: whether a port whose queues flow control may pause is a host's.
+/// Puts a packet at the end of a queue. `is_host`: whether a port whose queues flow control may pause is a host's.
 #[inline(always)]
 pub(super) fn join(
     port: &mut Port,
     queues: &mut Queues,
     packet: &Packet,
-    lane: usize,
+    queue: usize,
     (now, is_host): (Time, Option<bool>),
 ) {
-    port.note_arrival(packet.size, lane, now);
+    port.note_arrival(packet.size, queue, now);
     if let Some(is_host) = is_host
         && port.paused != 0
     {
         port.note_pause(now, is_host);
     }
-    queues.push(port.lane(lane), packet);
+    queues.push(port.number(queue), packet);
 }

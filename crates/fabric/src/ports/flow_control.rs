@@ -20,13 +20,13 @@ impl Ports {
         rules: &Rules,
         wire: &mut impl Wire,
     ) -> Fate {
-        let (ingress, lane) = (packet.ingress, rules.lane_in(packet));
+        let (ingress, queue) = (packet.ingress, rules.queue_in(packet));
         self.advance(now, rules, wire);
-        if self.buffers.charge(ingress, lane, packet.size) == Charge::Fits {
+        if self.buffers.charge(ingress, queue, packet.size) == Charge::Fits {
             return Fate::Queued;
         }
         self.advance(after(now), rules, wire);
-        let admission = self.buffers.charge_settled(ingress, lane, packet.size);
+        let admission = self.buffers.charge_settled(ingress, queue, packet.size);
         if admission.is_lost {
             let state = &mut self.ports[usize::from(ingress)];
             let is_fault = state.faults().is_some_and(|faults| faults.came_back_full);
@@ -44,7 +44,7 @@ impl Ports {
         Fate::Queued
     }
 
-    /// Which lanes are paused has changed: puts a PAUSE frame into the port towards the neighbour that fills them. It says what holds when
+    /// Which queues are paused has changed: puts a PAUSE frame into the port towards the neighbour that fills them. It says what holds when
     /// it leaves, so one that still waits will do.
     #[cold]
     #[inline(never)]
@@ -59,7 +59,7 @@ impl Ports {
         self.append(index, LINK, &frame, now);
     }
 
-    /// A PAUSE frame has come in: pauses and resumes lanes of the port by which it came.
+    /// A PAUSE frame has come in: pauses and resumes queues of the port by which it came.
     #[inline(never)]
     pub fn on_pause(&mut self, frame: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
         let port = frame.ingress;
@@ -74,21 +74,24 @@ impl Ports {
     pub fn on_credit(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
         self.advance_port(credit.port, now, rules, wire);
         if self.buffers.earn(credit, rules) {
-            self.resume(credit.port, 1 << (usize::from(credit.lane) + DATA), now);
+            self.resume(credit.port, 1 << (usize::from(credit.queue) + DATA), now);
         }
     }
 
     /// A packet ends here and leaves its input at once: credits go back. All ports are at `now`, or are a host's.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a port has at most 31 queues: FlowControl::most_vcs"
+    )]
     pub fn absorb(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
-        let (ingress, lane) = (packet.ingress, rules.lane_in(packet));
-        if rules.is_in_data_lane(packet)
+        let (ingress, queue) = (packet.ingress, rules.queue_in(packet));
+        if rules.is_in_data_queue(packet)
             && let Some(accounts) = self.buffers.accounts()
-            && let Some(bytes) = accounts.returns.take(ingress, lane, u32::from(packet.size))
+            && let Some(bytes) = accounts.returns.take(ingress, queue, u32::from(packet.size))
         {
             let delay = accounts.delay[usize::from(ingress)];
-            send_credit(&self.ports[usize::from(ingress)], lane as u8, now, delay, bytes, wire);
+            send_credit(&self.ports[usize::from(ingress)], queue as u8, now, delay, bytes, wire);
         }
     }
 
@@ -97,30 +100,30 @@ impl Ports {
     pub(super) fn return_credits(&mut self, until: Time, wire: &mut impl Wire) {
         let Ports { ports, buffers: Buffers::Credits(accounts), .. } = self else { return };
         let Accounts { returns, delay, .. } = &mut **accounts;
-        returns.give_back(until, |ingress, lane, at, bytes| {
+        returns.give_back(until, |ingress, queue, at, bytes| {
             let index = usize::from(ingress);
-            send_credit(&ports[index], lane, at, delay[index], bytes, wire);
+            send_credit(&ports[index], queue, at, delay[index], bytes, wire);
         });
     }
 
-    /// Resumes paused lanes, given as bits.
-    pub(super) fn resume(&mut self, port: u16, lanes: u32, now: Time) {
+    /// Resumes paused queues, given as bits.
+    pub(super) fn resume(&mut self, port: u16, queues: u32, now: Time) {
         let index = usize::from(port);
         let state = &mut self.ports[index];
         if state.ready() == 0 {
             state.free_at = state.free_at.max(now);
         }
-        state.paused &= !lanes;
+        state.paused &= !queues;
         state.note_pause(now, self.is_host);
         if state.ready() != 0 {
             self.waiting[index / 64] |= 1 << (index % 64);
         }
     }
 
-    /// Whether a data lane of a port, from 0, may send.
+    /// Whether a data queue of a port, from 0, may send.
     #[inline]
-    pub fn may_send(&self, port: u16, lane: usize) -> bool {
-        self.ports[usize::from(port)].paused >> (lane + DATA) & 1 == 0
+    pub fn may_send(&self, port: u16, queue: usize) -> bool {
+        self.ports[usize::from(port)].paused >> (queue + DATA) & 1 == 0
     }
 
     /// Bytes that a port has begun to send before `now` and for which no credit has come back; 0 without credits.
@@ -129,22 +132,22 @@ impl Ports {
         self.buffers.unreturned(port)
     }
 
-    /// Bytes that have left the input buffer of a port and data lane (from 0) and for which no credit has gone back.
-    pub fn owed(&self, port: u16, lane: usize) -> u64 {
-        self.buffers.owed(port, lane)
+    /// Bytes that have left the input buffer of a port and data queue (from 0) and for which no credit has gone back.
+    pub fn owed(&self, port: u16, queue: usize) -> u64 {
+        self.buffers.owed(port, queue)
     }
 
-    /// Bytes of a data lane (from 0) that a port may still send downstream; `None` without credits.
-    pub fn credits(&self, port: u16, lane: usize) -> Option<u64> {
-        self.buffers.credits(port, lane)
+    /// Bytes of a data queue (from 0) that a port may still send downstream; `None` without credits.
+    pub fn credits(&self, port: u16, queue: usize) -> Option<u64> {
+        self.buffers.credits(port, queue)
     }
 }
 
 /// Sends a credit back from the input of a port at `at`, if the link is not cut on its way.
 #[inline(always)]
-pub(super) fn send_credit(state: &Port, lane: u8, at: Time, delay: Time, bytes: u32, wire: &mut impl Wire) {
+pub(super) fn send_credit(state: &Port, queue: u8, at: Time, delay: Time, bytes: u32, wire: &mut impl Wire) {
     let arrival = at + delay;
     if state.faults().is_none_or(|faults| !faults.is_cut_between(at, arrival)) {
-        wire.credit(state.to, state.channel, arrival, Credit { port: state.peer, lane, bytes });
+        wire.credit(state.to, state.channel, arrival, Credit { port: state.peer, queue, bytes });
     }
 }

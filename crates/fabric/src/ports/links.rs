@@ -45,9 +45,9 @@ impl Ports {
             faults.take_flush(now);
             (faults.is_down, faults.came_back_full) = (true, false);
         }
-        throw_away(state, queues, now, rules, dropped, |lane, packet| {
-            if lane >= DATA && !*is_host && packet.ingress != NO_INGRESS {
-                let effect = buffers.leave(now, packet.size, (packet.ingress, rules.lane_in(packet)));
+        throw_away(state, queues, now, rules, dropped, |queue, packet| {
+            if queue >= DATA && !*is_host && packet.ingress != NO_INGRESS {
+                let effect = buffers.leave(now, packet.size, (packet.ingress, rules.queue_in(packet)));
                 resumed.extend(matches!(effect, Effect::Resumes(_)).then_some(packet.ingress));
             }
             let leaves = goes_back(packet);
@@ -68,16 +68,16 @@ impl Ports {
         if !matches!(self.buffers, Buffers::Credits(_)) {
             return;
         }
-        let (mut lanes, is_host) = (vec![0; rules.data_lanes()], self.is_host);
+        let (mut queues, is_host) = (vec![0; rules.data_queues()], self.is_host);
         let mut count = |packet: &Packet| {
-            if packet.ingress == port && rules.is_in_data_lane(packet) && !is_host {
-                lanes[rules.lane_in(packet)] += u32::from(packet.size);
+            if packet.ingress == port && rules.is_in_data_queue(packet) && !is_host {
+                queues[rules.queue_in(packet)] += u32::from(packet.size);
             }
         };
         self.waiting_packets(rules).for_each(|(_, _, packet)| count(packet));
         buffered.for_each(count);
         if let Some(accounts) = self.buffers.accounts() {
-            accounts.cut(port, &lanes);
+            accounts.cut(port, &queues);
         }
     }
 
@@ -86,7 +86,7 @@ impl Ports {
     pub fn restore_link(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) {
         self.advance(now, rules, wire);
         let index = usize::from(port);
-        let is_full = self.buffers.paused_lanes(port) != 0;
+        let is_full = self.buffers.paused_queues(port) != 0;
         if let Some(faults) = self.ports[index].faults_mut() {
             (faults.is_down, faults.came_back_full) = (false, is_full);
         }
@@ -96,12 +96,12 @@ impl Ports {
         let Ports { ports, buffers, is_host, .. } = self;
         let Some(accounts) = buffers.accounts() else { return };
         let state = &mut ports[index];
-        state.pause((1 << rules.lanes) - (1 << DATA), now, *is_host);
+        state.pause((1 << rules.queues) - (1 << DATA), now, *is_host);
         let arrival = now + accounts.delay[index];
         let is_lost = state.faults().is_some_and(|faults| faults.is_cut_between(now, arrival));
-        for (lane, bytes) in (0..).zip(accounts.returns.restore(port)) {
+        for (queue, bytes) in (0..).zip(accounts.returns.restore(port)) {
             if !is_lost {
-                wire.grant(state.to, state.channel, arrival, Credit { port: state.peer, lane, bytes });
+                wire.grant(state.to, state.channel, arrival, Credit { port: state.peer, queue, bytes });
             }
         }
     }
@@ -109,12 +109,12 @@ impl Ports {
     /// A packet that would have filled this room is missing: it goes back at once.
     pub fn on_missed(&mut self, room: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
         self.advance(now, rules, wire);
-        let Credit { port, lane, bytes } = room;
+        let Credit { port, queue, bytes } = room;
         if let Some(accounts) = self.buffers.accounts()
-            && let Some(bytes) = accounts.returns.take(port, usize::from(lane), bytes)
+            && let Some(bytes) = accounts.returns.take(port, usize::from(queue), bytes)
         {
             let delay = accounts.delay[usize::from(port)];
-            send_credit(&self.ports[usize::from(port)], lane, now, delay, bytes, wire);
+            send_credit(&self.ports[usize::from(port)], queue, now, delay, bytes, wire);
         }
     }
 
@@ -139,10 +139,10 @@ impl Ports {
         wire: &mut impl Wire,
     ) -> bool {
         let is_behind = |ports: &Ports| {
-            let lane = || rules.lane_in(packet);
+            let queue = || rules.queue_in(packet);
             let inputs = ports.inputs.as_ref().filter(|_| packet.ingress != NO_INGRESS);
             inputs.is_some_and(|inputs| {
-                rules.is_in_data_lane(packet) && !inputs.is_free(packet.ingress, lane())
+                rules.is_in_data_queue(packet) && !inputs.is_free(packet.ingress, queue())
             })
         };
         if !self.is_cut(port, now) || is_behind(self) {
@@ -159,7 +159,7 @@ impl Ports {
     pub(super) fn lose_charged(&mut self, index: usize, packet: &Packet, now: Time, rules: &Rules) {
         self.ports[index].losses().lost += 1;
         self.dropped.get_or_insert_default().note(packet, DropCause::Fault);
-        let from = (packet.ingress, rules.lane_in(packet));
+        let from = (packet.ingress, rules.queue_in(packet));
         if let Effect::Resumes(ingress) = self.buffers.leave(now, packet.size, from) {
             self.signal(ingress, now);
         }
@@ -169,7 +169,7 @@ impl Ports {
     #[cold]
     #[inline(never)]
     pub(super) fn may_signal(&mut self, port: u16, now: Time) -> bool {
-        let is_paused = self.buffers.paused_lanes(port) != 0;
+        let is_paused = self.buffers.paused_queues(port) != 0;
         let is_cut = self.is_cut(port, now);
         if let Some(faults) = self.ports[usize::from(port)].faults_mut() {
             faults.came_back_full &= is_paused;
@@ -182,10 +182,10 @@ impl Ports {
 /// under credits notices that it is missing. Returns what follows from that at another port.
 #[cold]
 #[inline(never)]
-#[expect(clippy::cast_possible_truncation, reason = "at most 65,535 ports, with at most 31 lanes each")]
+#[expect(clippy::cast_possible_truncation, reason = "at most 65,535 ports, with at most 31 queues each")]
 pub(super) fn lose(transmitter: Transmitter<'_, impl Wire>, packet: &Packet, start: Start) -> Effect {
     let Transmitter { port, index, buffers, dropped, is_host, at, .. } = transmitter;
-    let Start { lane, at: start, from, origin } = start;
+    let Start { queue, at: start, from, origin } = start;
     dropped.get_or_insert_default().note(packet, DropCause::Fault);
     if origin == Origin::Arrival {
         port.stats.note_queue(port.queued + u64::from(packet.size));
@@ -197,14 +197,14 @@ pub(super) fn lose(transmitter: Transmitter<'_, impl Wire>, packet: &Packet, sta
         }
         return from.map_or(Effect::None, |from| buffers.leave(start, packet.size, from));
     }
-    let effect = buffers.on_departure(start, packet.size, from, (index as u16, lane - DATA), at.rules);
+    let effect = buffers.on_departure(start, packet.size, from, (index as u16, queue - DATA), at.rules);
     let missed = port.faults_mut().and_then(|faults| faults.missed.take());
     if let (Some(arrival), Some(_)) = (missed, buffers.accounts()) {
-        let room = Credit { port: port.peer, lane: (lane - DATA) as u8, bytes: u32::from(packet.size) };
+        let room = Credit { port: port.peer, queue: (queue - DATA) as u8, bytes: u32::from(packet.size) };
         at.wire.miss(port.to, port.channel, arrival, room);
     }
     if effect == Effect::OutOfCredit {
-        port.pause(1 << lane, start, is_host);
+        port.pause(1 << queue, start, is_host);
         return Effect::None;
     }
     effect

@@ -57,7 +57,7 @@ impl<'a, W> At<'a, W> {
 /// How far a port has come with the queues that it serves in turn.
 #[derive(Clone, Debug)]
 struct ServiceState {
-    /// Among the data lanes that share the link.
+    /// Among the data queues that share the link.
     round_robin: RoundRobin,
     /// Control packets sent since data last was, or last had nothing to send. Counted only where they must not starve data.
     control_sent: u32,
@@ -70,7 +70,7 @@ pub struct Ports {
     queues: Queues,
     /// One bit per port: something may be ready to go. Set by an enqueue, cleared at the end of the node's turn.
     waiting: Vec<u64>,
-    /// Per port, the state of the lanes served in turn. Empty if there are none.
+    /// Per port, the state of the queues served in turn. Empty if there are none.
     service: Vec<ServiceState>,
     buffers: Buffers,
     /// What was dropped here, or lost on the channels that these ports feed.
@@ -92,9 +92,9 @@ impl Ports {
         let buffers = Buffers::new(&specs, rules, is_host);
         let count = specs.len();
         let service = ServiceState { round_robin: RoundRobin::new(rules.quanta.len()), control_sent: 0 };
-        let service = if rules.first_in_turn < rules.lanes { vec![service; count] } else { Vec::new() };
+        let service = if rules.first_in_turn < rules.queues { vec![service; count] } else { Vec::new() };
         let is_bounded = rules.is_lossless && !is_host && rules.buffer != u64::MAX;
-        let inputs = is_bounded.then(|| Box::new(Inputs::new(count, rules.data_lanes(), rules.buffer)));
+        let inputs = is_bounded.then(|| Box::new(Inputs::new(count, rules.data_queues(), rules.buffer)));
         let is_cut = |spec: &PortSpec| spec.faults.as_ref().is_some_and(|faults| faults.has_cuts());
         let has_cuts = rules.is_lossless && specs.iter().any(is_cut);
         Ports {
@@ -102,7 +102,7 @@ impl Ports {
             is_ordered: has_cuts,
             has_cuts,
             ports: specs.into_iter().enumerate().map(|(index, spec)| Port::new(index, spec, rules)).collect(),
-            queues: Queues::new(count * rules.lanes),
+            queues: Queues::new(count * rules.queues),
             waiting: vec![0; count.div_ceil(64)],
             service,
             buffers,
@@ -124,28 +124,31 @@ impl Ports {
 
     /// The queue by which a packet leaves through a port, where packets are not trimmed.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a port has at most 31 queues: FlowControl::most_vcs"
+    )]
     pub fn port_queue(&self, port: u16, packet: &Packet, rules: &Rules) -> PortQueue {
-        PortQueue { port, lane: self.lane_out(usize::from(port), packet, rules) as u16 }
+        PortQueue { port, queue: self.queue_out(usize::from(port), packet, rules) as u16 }
     }
 
-    /// The data lane, from 0, in which a data packet leaves through a port.
-    pub fn data_lane_out(&self, port: u16, packet: &Packet, rules: &Rules) -> usize {
-        self.lane_out(usize::from(port), packet, rules) - DATA
+    /// The data queue, from 0, in which a data packet leaves through a port.
+    pub fn data_queue_out(&self, port: u16, packet: &Packet, rules: &Rules) -> usize {
+        self.queue_out(usize::from(port), packet, rules) - DATA
     }
 
-    /// The lane in which a packet leaves through a port.
+    /// The queue in which a packet leaves through a port.
     #[inline(always)]
-    fn lane_out(&self, index: usize, packet: &Packet, rules: &Rules) -> usize {
+    fn queue_out(&self, index: usize, packet: &Packet, rules: &Rules) -> usize {
         let rank = |port: usize| self.ports.get(port).map_or(0, |port| port.rank);
-        rules.lane_out(packet, || match rank(index) {
+        rules.queue_out(packet, || match rank(index) {
             LAST_RANK => Step::First,
             to if to > rank(usize::from(packet.ingress)) => Step::Same,
             _ => Step::Next,
         })
     }
 
-    /// Sends a data packet at `at` through an idle port at which nothing waits and whose lane is open, when that instant is over: a
+    /// Sends a data packet at `at` through an idle port at which nothing waits and whose queue is open, when that instant is over: a
     /// NIC that pulls its data needs no queue.
     #[inline(always)]
     pub fn send_now(
@@ -158,8 +161,8 @@ impl Ports {
     ) {
         match rules.is_lossless {
             true => {
-                let lane = self.lane_out(usize::from(port), packet, rules);
-                self.output(port, true, At::new(at, rules, wire)).send_now(packet, lane);
+                let queue = self.queue_out(usize::from(port), packet, rules);
+                self.output(port, true, At::new(at, rules, wire)).send_now(packet, queue);
             }
             false => self.output(port, false, At::new(at, rules, wire)).send_now(packet, DATA),
         }

@@ -63,9 +63,9 @@ impl Ports {
         }
     }
 
-    /// Bytes waiting in the lane in which `packet` would leave through a port at `now`.
+    /// Bytes waiting in the queue in which `packet` would leave through a port at `now`.
     #[inline]
-    pub fn lane_bytes(
+    pub fn queue_bytes(
         &mut self,
         port: u16,
         packet: &Packet,
@@ -74,8 +74,8 @@ impl Ports {
         wire: &mut impl Wire,
     ) -> u64 {
         self.advance_port(port, now, rules, wire);
-        let lane = self.lane_out(usize::from(port), packet, rules);
-        self.queues.bytes(self.ports[usize::from(port)].lane(lane))
+        let queue = self.queue_out(usize::from(port), packet, rules);
+        self.queues.bytes(self.ports[usize::from(port)].number(queue))
     }
 
     /// When a port's transmitter is next free, and whether something is ready to go then, as of the last advance.
@@ -127,16 +127,16 @@ impl Ports {
         }
     }
 
-    /// The packets that wait, with the port and the data lane (from 0; `None` for signals) in which they do, or, at an input, for which.
+    /// The packets that wait, with the port and the data queue (from 0; `None` for signals) in which they do, or, at an input, for which.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a node has at most 65,535 ports: NetworkBuilder::build"
     )]
     pub fn waiting_packets(&self, rules: &Rules) -> impl Iterator<Item = (u16, Option<usize>, &Packet)> {
-        let lanes = rules.lanes;
-        let outputs = self.queues.iter().map(move |(lane, packet)| (lane / lanes, lane % lanes, packet));
+        let queues = rules.queues;
+        let outputs = self.queues.iter().map(move |(queue, packet)| (queue / queues, queue % queues, packet));
         let inputs = self.inputs.iter().flat_map(|inputs| inputs.iter());
-        outputs.chain(inputs).map(|(port, lane, packet)| (port as u16, lane.checked_sub(DATA), packet))
+        outputs.chain(inputs).map(|(port, queue, packet)| (port as u16, queue.checked_sub(DATA), packet))
     }
 
     /// Number of ports.

@@ -71,18 +71,18 @@ impl Ports {
     #[inline(never)]
     pub(super) fn waits_at_input(
         &mut self,
-        (index, lane): (usize, usize),
+        (index, queue): (usize, usize),
         packet: &mut Packet,
         random: &mut impl Rng,
         at: At<'_, impl Wire>,
     ) -> bool {
         let At { now, rules, wire } = at;
         let Some(inputs) = &self.inputs else { return false };
-        if packet.ingress == NO_INGRESS || !rules.is_in_data_lane(packet) {
+        if packet.ingress == NO_INGRESS || !rules.is_in_data_queue(packet) {
             return false;
         }
-        let from = rules.lane_in(packet);
-        let place = self.ports[index].lane(lane);
+        let from = rules.queue_in(packet);
+        let place = self.ports[index].number(queue);
         if !inputs.must_wait(packet.ingress, from, packet.size, self.queues.bytes(place)) {
             return false;
         }
@@ -97,7 +97,7 @@ impl Ports {
             self.ports[index].mark_arrival(packet, queued, rules, random);
         }
         if let Some(inputs) = &mut self.inputs {
-            inputs.push(now, from, (index, lane), *packet);
+            inputs.push(now, from, (index, queue), *packet);
         }
         self.is_ordered = true;
         true
@@ -113,22 +113,24 @@ impl Ports {
     pub(super) fn move_in(&mut self, now: Time, rules: &Rules) {
         loop {
             let Ports { inputs: Some(inputs), ports, queues, .. } = self else { return };
-            let Some(next) = inputs.pop(|port, lane| queues.bytes(ports[port].lane(lane))) else { return };
+            let Some(next) = inputs.pop(|port, queue| queues.bytes(ports[port].number(queue))) else {
+                return;
+            };
             match self.has_cuts && self.is_cut(next.port as u16, now) {
                 true => self.lose_charged(next.port, &next.packet, now, rules),
-                false => self.append(next.port, next.lane, &next.packet, now),
+                false => self.append(next.port, next.queue, &next.packet, now),
             }
             self.look_at_order();
         }
     }
 
-    /// Puts a packet at the end of a lane.
+    /// Puts a packet at the end of a queue.
     #[inline(always)]
-    pub(super) fn append(&mut self, index: usize, lane: usize, packet: &Packet, now: Time) {
+    pub(super) fn append(&mut self, index: usize, queue: usize, packet: &Packet, now: Time) {
         let port = &mut self.ports[index];
         if port.ready() == 0 {
             note_waiting(port, &mut self.waiting, index, now);
         }
-        join(port, &mut self.queues, packet, lane, (now, Some(self.is_host)));
+        join(port, &mut self.queues, packet, queue, (now, Some(self.is_host)));
     }
 }

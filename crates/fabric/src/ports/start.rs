@@ -43,16 +43,16 @@ pub(super) enum Origin {
     Pulled,
 }
 
-/// A data packet that should have started at an instant, and the input buffer (port and data lane) that it leaves, if there is one.
+/// A data packet that should have started at an instant, and the input buffer (port and data queue) that it leaves, if there is one.
 pub(super) struct Start {
-    pub(super) lane: usize,
+    pub(super) queue: usize,
     pub(super) at: Time,
     pub(super) from: Option<(u16, usize)>,
     pub(super) origin: Origin,
 }
 
 impl<W: Wire> Output<'_, W> {
-    /// Lanes that could send, as bits.
+    /// Queues that could send, as bits.
     #[inline(always)]
     pub(super) fn ready(&self) -> u32 {
         let Transmitter { port, is_lossless, .. } = &self.transmitter;
@@ -76,10 +76,10 @@ impl<W: Wire> Output<'_, W> {
         if !transmitter.is_lossless {
             transmitter.port.forget_early();
         }
-        let lane = next_lane(ready, transmitter.index, queues, service, transmitter.at.rules);
-        let Popped { packet, is_last, left } = queues.pop(transmitter.port.lane(lane));
-        transmitter.port.note_start(packet.size, lane, is_last);
-        let effect = transmitter.start(packet, lane, Origin::Queue { left });
+        let queue = next_queue(ready, transmitter.index, queues, service, transmitter.at.rules);
+        let Popped { packet, is_last, left } = queues.pop(transmitter.port.number(queue));
+        transmitter.port.note_start(packet.size, queue, is_last);
+        let effect = transmitter.start(packet, queue, Origin::Queue { left });
         if effect == Effect::Lost {
             self.flush();
             return Effect::None;
@@ -87,24 +87,24 @@ impl<W: Wire> Output<'_, W> {
         effect
     }
 
-    /// Sends a packet at the present instant that a NIC has pulled: its port is idle, and its lane not paused.
+    /// Sends a packet at the present instant that a NIC has pulled: its port is idle, and its queue not paused.
     #[inline(always)]
-    pub(super) fn send_now(&mut self, packet: &mut Packet, lane: usize) {
+    pub(super) fn send_now(&mut self, packet: &mut Packet, queue: usize) {
         debug_assert!(self.ready() == 0 && self.transmitter.port.free_at <= self.transmitter.at.now);
         self.transmitter.port.free_at = self.transmitter.at.now;
-        let effect = self.transmitter.start(packet, lane, Origin::Pulled);
+        let effect = self.transmitter.start(packet, queue, Origin::Pulled);
         debug_assert_eq!(effect, Effect::None);
     }
 
     /// Starts the transmission of a packet that finds its port idle.
     #[inline(always)]
-    pub(super) fn start_at_once(&mut self, packet: &mut Packet, lane: usize) {
+    pub(super) fn start_at_once(&mut self, packet: &mut Packet, queue: usize) {
         let Transmitter { port, at, is_lossless, .. } = &mut self.transmitter;
         if !*is_lossless {
             port.forget_early();
         }
         port.free_at = at.now;
-        let effect = self.transmitter.start(packet, lane, Origin::Arrival);
+        let effect = self.transmitter.start(packet, queue, Origin::Arrival);
         debug_assert_eq!(effect, Effect::None);
     }
 }
@@ -124,7 +124,7 @@ impl<W: Wire> Transmitter<'_, W> {
         }
     }
 
-    /// Starts the transmission of a packet of a lane at the port's `free_at`. Under flow control it is paid for downstream, and its room at the input is
+    /// Starts the transmission of a packet of a queue at the port's `free_at`. Under flow control it is paid for downstream, and its room at the input is
     /// given back. Returns what follows from that at another port: nothing while ports are not ordered.
     // Control packets and data are sent apart under flow control: together they cost 12 instructions more per packet-hop there.
     #[inline(always)]
@@ -132,28 +132,28 @@ impl<W: Wire> Transmitter<'_, W> {
         clippy::cast_possible_truncation,
         reason = "a node has at most 65,535 ports: NetworkBuilder::build"
     )]
-    pub(super) fn start(&mut self, packet: &mut Packet, lane: usize, origin: Origin) -> Effect {
+    pub(super) fn start(&mut self, packet: &mut Packet, queue: usize, origin: Origin) -> Effect {
         let (at, size) = (self.port.free_at, packet.size);
-        if !self.is_lossless || lane < DATA {
-            if self.is_lossless && lane == LINK {
+        if !self.is_lossless || queue < DATA {
+            if self.is_lossless && queue == LINK {
                 send_pause(self.port, self.index, packet, self.buffers, self.at.rules, self.at.wire);
             } else if !self.send(packet, origin) {
-                return lose(self.again(), packet, Start { lane, at, from: None, origin });
+                return lose(self.again(), packet, Start { queue, at, from: None, origin });
             }
             return Effect::None;
         }
         let mut from = None;
         if !self.is_host {
-            from = (packet.ingress != NO_INGRESS).then(|| (packet.ingress, self.at.rules.lane_in(packet)));
-            packet.trail = packet.trail.by(self.at.rules.vc_of(lane));
+            from = (packet.ingress != NO_INGRESS).then(|| (packet.ingress, self.at.rules.queue_in(packet)));
+            packet.trail = packet.trail.by(self.at.rules.vc_of(queue));
         }
         if !self.send(packet, origin) {
-            return links::lose(self.again(), packet, Start { lane, at, from, origin });
+            return links::lose(self.again(), packet, Start { queue, at, from, origin });
         }
-        let to = (self.index as u16, lane - DATA);
+        let to = (self.index as u16, queue - DATA);
         let effect = self.buffers.on_departure(at, size, from, to, self.at.rules);
         if effect == Effect::OutOfCredit {
-            self.port.pause(1 << lane, at, self.is_host);
+            self.port.pause(1 << queue, at, self.is_host);
             return Effect::None;
         }
         effect
@@ -169,7 +169,7 @@ impl<W: Wire> Transmitter<'_, W> {
                 self.port.mark_departure(packet, left, self.at.rules);
             }
             Origin::Arrival => {
-                // Paused lanes may hold something.
+                // Paused queues may hold something.
                 let waiting = if self.is_lossless { self.port.queued } else { 0 };
                 self.port.stats.note_queue(waiting + u64::from(packet.size));
             }
@@ -200,20 +200,20 @@ fn lose(transmitter: Transmitter<'_, impl Wire>, packet: &Packet, start: Start) 
     Effect::None
 }
 
-/// The lane that sends next, of those with a bit in `ready`.
+/// The queue that sends next, of those with a bit in `ready`.
 #[inline(always)]
-fn next_lane(
+fn next_queue(
     ready: u32,
     index: usize,
     queues: &Queues,
     service: &mut [ServiceState],
     rules: &Rules,
 ) -> usize {
-    let lane = ready.trailing_zeros() as usize;
-    if lane < rules.first_in_turn { lane } else { take_turn(ready, index, queues, service, rules) }
+    let queue = ready.trailing_zeros() as usize;
+    if queue < rules.first_in_turn { queue } else { take_turn(ready, index, queues, service, rules) }
 }
 
-/// Which of the lanes that are served in turn sends next.
+/// Which of the queues that are served in turn sends next.
 #[inline(never)]
 fn take_turn(
     mut ready: u32,
@@ -231,17 +231,17 @@ fn take_turn(
         }
         service.control_sent = 0;
         ready &= !(1 << CONTROL);
-        let lane = ready.trailing_zeros() as usize;
-        if lane < rules.first_shared {
-            return lane;
+        let queue = ready.trailing_zeros() as usize;
+        if queue < rules.first_shared {
+            return queue;
         }
     }
     let first = rules.first_shared;
-    let first_of_port = index * rules.lanes + first;
+    let first_of_port = index * rules.queues + first;
     first
         + service
             .round_robin
-            .pick(ready >> first, &rules.quanta, |lane| queues.first_size(first_of_port + lane))
+            .pick(ready >> first, &rules.quanta, |queue| queues.first_size(first_of_port + queue))
 }
 
 /// Sends a PAUSE frame, which is obeyed when its last bit has come.
@@ -255,7 +255,7 @@ fn send_pause(
     rules: &Rules,
     wire: &mut impl Wire,
 ) {
-    frame.aux = buffers.paused_lanes(index as u16);
+    frame.aux = buffers.paused_queues(index as u16);
     let late = port.latency + rules.response;
     let start = port.free_at;
     if port.start(frame, true).is_some() {

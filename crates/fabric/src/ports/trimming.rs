@@ -20,27 +20,27 @@ impl Admission for Trimming<'_> {
         &self,
         output: &mut Output<'_, impl Wire>,
         packet: &mut Packet,
-        lane: usize,
+        queue: usize,
         random: &mut impl Rng,
     ) -> Result<usize, Fate> {
         let now = output.transmitter.at.now;
         if output.transmitter.port.faults().is_some() && output.is_taken(packet) {
             return Err(Fate::Dropped);
         }
-        let mut has_room = self.has_room(output, packet, lane);
+        let mut has_room = self.has_room(output, packet, queue);
         if !has_room {
             output.start_all_before(after(now));
-            has_room = self.has_room(output, packet, lane);
+            has_room = self.has_room(output, packet, queue);
         }
         if has_room {
-            output.mark_arrival(packet, lane, random);
-            return Ok(lane);
+            output.mark_arrival(packet, queue, random);
+            return Ok(queue);
         }
         if packet.is_data() {
-            self.trim(output, packet, lane, random);
-            let lane = output.transmitter.at.rules.trimming_lane(packet);
-            if self.has_room(output, packet, lane) {
-                return Ok(lane);
+            self.trim(output, packet, queue, random);
+            let queue = output.transmitter.at.rules.trimming_queue(packet);
+            if self.has_room(output, packet, queue) {
+                return Ok(queue);
             }
         }
         Err(self.reject(output, packet))
@@ -48,18 +48,18 @@ impl Admission for Trimming<'_> {
 }
 
 impl Trimming<'_> {
-    /// Whether a packet fits its lane. An empty lane takes one of any size: a port that is idle would send it at once. A NIC keeps no queue of
+    /// Whether a packet fits its queue. An empty queue takes one of any size: a port that is idle would send it at once. A NIC keeps no queue of
     /// data, and its own signals always fit.
-    fn has_room(&self, output: &Output<'_, impl Wire>, packet: &Packet, lane: usize) -> bool {
+    fn has_room(&self, output: &Output<'_, impl Wire>, packet: &Packet, queue: usize) -> bool {
         let Transmitter { at, is_host, .. } = &output.transmitter;
         let (buffer, control_buffer) = (at.rules.buffer, self.0.control_buffer);
-        let limit = match lane {
+        let limit = match queue {
             CONTROL => control_buffer,
             _ if packet.is_data() => buffer,
-            // Without a lane of their own, control packets have their room beside that of the data.
+            // Without a queue of their own, control packets have their room beside that of the data.
             _ => buffer.saturating_add(control_buffer),
         };
-        let queued = output.bytes(lane);
+        let queued = output.bytes(queue);
         *is_host || queued == 0 || queued + u64::from(packet.size) <= limit
     }
 
@@ -68,14 +68,14 @@ impl Trimming<'_> {
         &self,
         output: &mut Output<'_, impl Wire>,
         packet: &mut Packet,
-        lane: usize,
+        queue: usize,
         random: &mut impl Rng,
     ) {
         let takes_last = random.next_u32() & 1 == 1;
-        let place = output.transmitter.port.lane(lane);
+        let place = output.transmitter.port.number(queue);
         let last = output.queues.last(place);
         if last.is_some_and(|last| takes_last && last.is_data() && last.size >= packet.size) {
-            output.mark_arrival(packet, lane, random);
+            output.mark_arrival(packet, queue, random);
             let last = output.queues.replace_last(place, packet);
             let Transmitter { port, at, .. } = &mut output.transmitter;
             port.note_exchange(last.size, packet.size, at.now);

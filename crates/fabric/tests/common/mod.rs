@@ -42,9 +42,9 @@ pub fn ack(seq: u32) -> Packet {
     Packet { kind: PacketKind::Ack, ..data(seq, 64) }
 }
 
-/// A PAUSE frame that has come in through a port: bit by bit the lanes that must pause.
-pub fn pause(port: u16, lanes: u32) -> Packet {
-    Packet { kind: PacketKind::Pause, ingress: port, aux: lanes, size: 64, ..Packet::EMPTY }
+/// A PAUSE frame that has come in through a port: bit by bit the queues that must pause.
+pub fn pause(port: u16, queues: u32) -> Packet {
+    Packet { kind: PacketKind::Pause, ingress: port, aux: queues, size: 64, ..Packet::EMPTY }
 }
 
 pub fn with(flow_control: FlowControl) -> Fabric {

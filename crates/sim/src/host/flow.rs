@@ -22,8 +22,8 @@ pub(crate) struct Flow {
     pub(crate) dst: u32,
     pub(crate) group: u16,
     pub(crate) class: u8,
-    /// The data lane in which it leaves.
-    pub(crate) lane: u8,
+    /// The data queue in which it leaves.
+    pub(crate) queue: u8,
     pub(crate) is_stream: bool,
     pub(crate) cnms: u32,
     pub(crate) bytes: Bytes,

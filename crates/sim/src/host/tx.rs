@@ -183,7 +183,7 @@ impl Host {
         }
     }
 
-    /// Takes the next packet of the flow whose turn it is, which then goes to the end of the line; returns its data lane, too.
+    /// Takes the next packet of the flow whose turn it is, which then goes to the end of the line; returns its data queue, too.
     #[inline(always)]
     pub(crate) fn take_packet(
         &mut self,
@@ -270,15 +270,15 @@ impl Host {
             return None;
         }
         flow.is_queued = from.is_some();
-        let lane = flow.lane;
+        let queue = flow.queue;
         if flow.is_queued {
-            self.send_queue.push(lane, slot);
+            self.send_queue.push(queue, slot);
         } else if flow.sender.is_done() {
             self.leaving = Some(slot);
         }
         if concerns_others {
             self.offer(world, world.numbering.flow(packet.flow));
         }
-        Some(lane)
+        Some(queue)
     }
 }

@@ -85,7 +85,7 @@ pub(crate) struct CachedExit(pub(crate) u32);
 impl CachedExit {
     /// Data could have taken other ports.
     pub(crate) const IS_CHOICE: u32 = 1 << 31;
-    /// Packets of one kind leave in several lanes.
+    /// Packets of one kind leave in several queues.
     pub(crate) const HAS_LANES: u32 = 1 << 30;
 
     /// The way of a packet, of whose ports `choose` names one if there are several.
@@ -102,8 +102,8 @@ impl CachedExit {
             ref several => (choose(several), packet.kind == PacketKind::Data),
         };
         let choice = if is_choice { CachedExit::IS_CHOICE } else { 0 };
-        match world.rules.only_lane(packet.kind) {
-            Some(lane) => CachedExit(PortQueue { port, lane }.to_bits() | choice),
+        match world.rules.only_queue(packet.kind) {
+            Some(queue) => CachedExit(PortQueue { port, queue }.to_bits() | choice),
             None => CachedExit(u32::from(port) | choice | CachedExit::HAS_LANES),
         }
     }

@@ -203,8 +203,8 @@ impl Switch {
             return None;
         }
         let port = self.draw(world, packet, foreseen & !DRAWN);
-        Some(match world.rules.only_data_lane() {
-            Some(lane) => PortQueue { port, lane },
+        Some(match world.rules.only_data_queue() {
+            Some(queue) => PortQueue { port, queue },
             None => self.ports.port_queue(port, packet, &world.rules),
         })
     }
@@ -223,13 +223,13 @@ impl Switch {
     pub(crate) fn foresee_drawn(&mut self, world: &World, messages: impl Messages<Message>) {
         let Switch { ports, path_selector, row, next_hops, .. } = self;
         let (next_hops, ways) = (next_hops.all(), world.forwarding.table().in_row(*row));
-        let lane = world.rules.only_data_lane();
+        let queue = world.rules.only_data_queue();
         messages.look(|message| {
             if let Message::Packet(packet) = message
                 && packet.kind == PacketKind::Data
             {
-                return match (ways.only_port(packet.dst), lane) {
-                    (Ok(port), Some(lane)) => PortQueue { port, lane }.to_bits(),
+                return match (ways.only_port(packet.dst), queue) {
+                    (Ok(port), Some(queue)) => PortQueue { port, queue }.to_bits(),
                     (Ok(port), None) => ports.port_queue(port, packet, &world.rules).to_bits(),
                     (Err(set), _) => DRAWN | set,
                 };
