@@ -205,7 +205,7 @@ pub struct Flags(u8);
 impl Flags {
     const MARKED: u8 = 1;
     const LAST: u8 = 1 << 1;
-    const TURNED: u8 = 1 << 2;
+    const DRAIN_EPOCH: u8 = 1 << 2;
     const MORE: u8 = 1 << 3;
     const OF_CLASS: u8 = 1 << 4;
     const URGENT: u8 = 1 << 4;
@@ -241,25 +241,25 @@ impl Flags {
         self.0 & Flags::MORE != 0
     }
 
-    /// Says so, or leaves it as it is.
+    /// Sets [`Self::has_more`], or leaves it as it is.
     #[inline]
-    pub fn hint(&mut self, has_more: bool) {
+    pub fn set_more(&mut self, has_more: bool) {
         if has_more {
             self.0 |= Flags::MORE;
         }
     }
 
-    /// Data: its source has been told an odd number of times to run ahead of what is in flight.
+    /// Data: the drain epoch of its source, which alternates: it changes whenever the source is notified that it may run ahead of what is in flight.
     #[inline]
-    pub const fn is_turned(self) -> bool {
-        self.0 & Flags::TURNED != 0
+    pub const fn drain_epoch(self) -> bool {
+        self.0 & Flags::DRAIN_EPOCH != 0
     }
 
-    /// Says so, or leaves it as it is.
+    /// Sets [`Self::drain_epoch`], or leaves it as it is.
     #[inline]
-    pub fn turn(&mut self, is_turned: bool) {
-        if is_turned {
-            self.0 |= Flags::TURNED;
+    pub fn set_drain_epoch(&mut self, epoch: bool) {
+        if epoch {
+            self.0 |= Flags::DRAIN_EPOCH;
         }
     }
 
@@ -269,9 +269,9 @@ impl Flags {
         self.0 & Flags::URGENT != 0
     }
 
-    /// Says so, or leaves it as it is.
+    /// Sets [`Self::is_urgent`], or leaves it as it is.
     #[inline]
-    pub fn hurry(&mut self, is_urgent: bool) {
+    pub fn set_urgent(&mut self, is_urgent: bool) {
         if is_urgent {
             self.0 |= Flags::URGENT;
         }

@@ -1,25 +1,27 @@
 //! Deficit round robin (Shreedhar and Varghese, SIGCOMM'95).
 
-/// Whose turn it is among the queues of one port, and what each may still send in it.
+/// The service state of the queues of one port: which one is served, and how much each may still send.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
-    turn: usize,
+    /// The queue that is served.
+    current: usize,
+    /// Bytes that each may still send.
     deficit: Vec<u32>,
 }
 
 impl RoundRobin {
-    /// Of this many queues, the first has its turn.
+    /// The first of a number of queues is served.
     pub fn new(queues: usize) -> Self {
-        RoundRobin { turn: 0, deficit: vec![0; queues] }
+        RoundRobin { current: 0, deficit: vec![0; queues] }
     }
 
     /// The queue that sends next among those with a bit in `ready` (at least one), and takes the size of its next packet from its deficit.
     ///
-    /// A queue whose turn comes gets its quantum more; what it leaves of it is lost when it has nothing to send, so that an idle queue's
+    /// A queue that comes to be served gets its quantum more; what it leaves of it is lost when it has nothing to send, so that an idle queue's
     /// share goes to the others. Every quantum must suffice for the largest packet.
     pub fn pick(&mut self, ready: u32, quanta: &[u32], size: impl Fn(usize) -> u32) -> usize {
         loop {
-            let queue = self.turn;
+            let queue = self.current;
             if ready >> queue & 1 == 1 {
                 let size = size(queue);
                 if self.deficit[queue] >= size {
@@ -30,8 +32,8 @@ impl RoundRobin {
                 self.deficit[queue] = 0;
             }
             let after = ready & !((2u32 << queue) - 1);
-            self.turn = if after != 0 { after } else { ready }.trailing_zeros() as usize;
-            self.deficit[self.turn] = self.deficit[self.turn].saturating_add(quanta[self.turn]);
+            self.current = if after != 0 { after } else { ready }.trailing_zeros() as usize;
+            self.deficit[self.current] = self.deficit[self.current].saturating_add(quanta[self.current]);
         }
     }
 }

@@ -42,7 +42,7 @@ pub struct Rules {
     /// First data queue that is served in turn; those before are served by strict priority.
     pub(crate) first_shared: usize,
     /// First queue that does not simply go before all that follow: the same, or that of control packets if they may have to wait for data.
-    pub(crate) first_in_turn: usize,
+    pub(crate) first_scheduled: usize,
     /// Bytes per turn of the queues served in turn.
     pub(crate) quanta: Vec<u32>,
     /// The queue of each kind of packet; the first one of data. One look instead of several questions per packet.
@@ -141,7 +141,7 @@ impl Rules {
             queues,
             has_one_data_queue: queues == DATA + 1,
             first_shared,
-            first_in_turn: if trims.is_some() { CONTROL } else { first_shared },
+            first_scheduled: if trims.is_some() { CONTROL } else { first_shared },
             quanta,
             queue_of_kind,
             queue_of_class,

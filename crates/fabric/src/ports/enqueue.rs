@@ -146,11 +146,11 @@ impl Ports {
         port: u16,
         packet: &mut Packet,
         random: &mut impl Rng,
-        at: At<'_, impl Wire>,
+        mut at: At<'_, impl Wire>,
     ) -> Fate {
         match at.rules.drops_tail {
             true => self.enqueue_or_drop::<true>(self.port_queue(port, packet, at.rules), packet, random, at),
-            false => self.enqueue_specially(port, packet, random, at),
+            false => self.enqueue_specially(port, packet, random, &mut at.again()),
         }
     }
 
@@ -176,13 +176,15 @@ impl Ports {
         port: u16,
         packet: &mut Packet,
         random: &mut impl Rng,
-        at: At<'_, impl Wire>,
+        at: &mut At<'_, impl Wire>,
     ) -> Fate {
         let Some(trims) = &at.rules.trims else {
             return self.enqueue_exactly(port, packet, random, at);
         };
         let queue = at.rules.trimming_queue(packet);
-        self.output(port, false, at).enqueue(&Trimming(trims), packet, queue, random).unwrap_or(Fate::Queued)
+        self.output(port, false, at.again())
+            .enqueue(&Trimming(trims), packet, queue, random)
+            .unwrap_or(Fate::Queued)
     }
 
     /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost.
@@ -203,7 +205,7 @@ impl Ports {
                 return fate;
             }
         }
-        self.enqueue_exactly(to.port, packet, random, at)
+        self.enqueue_exactly(to.port, packet, random, &mut at.again())
     }
 
     /// [`Self::enqueue_lossless`] where a departure at one port may cause something at another, or this packet may.
@@ -213,7 +215,7 @@ impl Ports {
         port: u16,
         packet: &mut Packet,
         random: &mut impl Rng,
-        mut at: At<'_, impl Wire>,
+        at: &mut At<'_, impl Wire>,
     ) -> Fate {
         let (now, rules) = (at.now, at.rules);
         self.advance_port(port, now, rules, at.wire);
@@ -232,7 +234,7 @@ impl Ports {
             return Fate::Queued;
         }
         let charged = Charged { is_ordered: self.is_ordered };
-        self.output(port, true, at).enqueue(&charged, packet, queue, random).unwrap_or(Fate::Queued)
+        self.output(port, true, at.again()).enqueue(&charged, packet, queue, random).unwrap_or(Fate::Queued)
     }
 }
 

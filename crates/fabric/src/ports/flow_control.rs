@@ -2,7 +2,7 @@
 
 use netloom_units::Time;
 
-use super::{Ports, after};
+use super::{Ports, just_after};
 use crate::buffers::{Accounts, Buffers, Charge};
 use crate::faults::DropCause;
 use crate::packet::{Packet, PacketKind};
@@ -25,7 +25,7 @@ impl Ports {
         if self.buffers.charge(ingress, queue, packet.size) == Charge::Fits {
             return Fate::Queued;
         }
-        self.advance(after(now), rules, wire);
+        self.advance(just_after(now), rules, wire);
         let admission = self.buffers.charge_settled(ingress, queue, packet.size);
         if admission.is_lost {
             let state = &mut self.ports[usize::from(ingress)];

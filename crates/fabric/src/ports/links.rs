@@ -16,7 +16,7 @@ use netloom_units::Time;
 
 use super::cuts::throw_away;
 use super::flow_control::send_credit;
-use super::start::{Origin, Start, Transmitter};
+use super::start::{Start, Transmitter};
 use super::{At, Ports};
 use crate::buffers::{Buffers, Effect};
 use crate::faults::DropCause;
@@ -185,11 +185,8 @@ impl Ports {
 #[expect(clippy::cast_possible_truncation, reason = "at most 65,535 ports, with at most 31 queues each")]
 pub(super) fn lose(transmitter: Transmitter<'_, impl Wire>, packet: &Packet, start: Start) -> Effect {
     let Transmitter { port, index, buffers, dropped, is_host, at, .. } = transmitter;
-    let Start { queue, at: start, from, origin } = start;
+    let Start { queue, at: start, from, .. } = start;
     dropped.get_or_insert_default().note(packet, DropCause::Fault);
-    if origin == Origin::Arrival {
-        port.stats.note_queue(port.queued + u64::from(packet.size));
-    }
     if port.free_at == start {
         // The link is cut, and nothing has begun. A NIC that pulls its data goes on at its pace.
         if is_host {

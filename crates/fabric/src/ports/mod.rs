@@ -25,7 +25,7 @@ use crate::rules::{DATA, Rules, Step};
 /// Before when a transmission must begin that leaves its room to a packet which arrives at `now`: the transmission before it is over by then, so it
 /// begins at `now` at the latest. Only a packet that would find no room otherwise makes its port choose so early; see [`Ports::enqueue`].
 #[inline(always)]
-fn after(now: Time) -> Time {
+fn just_after(now: Time) -> Time {
     now + Time(1)
 }
 
@@ -92,7 +92,7 @@ impl Ports {
         let buffers = Buffers::new(&specs, rules, is_host);
         let count = specs.len();
         let service = ServiceState { round_robin: RoundRobin::new(rules.quanta.len()), control_sent: 0 };
-        let service = if rules.first_in_turn < rules.queues { vec![service; count] } else { Vec::new() };
+        let service = if rules.first_scheduled < rules.queues { vec![service; count] } else { Vec::new() };
         let is_bounded = rules.is_lossless && !is_host && rules.buffer != u64::MAX;
         let inputs = is_bounded.then(|| Box::new(Inputs::new(count, rules.data_queues(), rules.buffer)));
         let is_cut = |spec: &PortSpec| spec.faults.as_ref().is_some_and(|faults| faults.has_cuts());

@@ -5,7 +5,7 @@ use netloom_units::Time;
 use rand::Rng;
 
 use super::enqueue::{join, note_waiting};
-use super::{At, Ports, after};
+use super::{At, Ports, just_after};
 use crate::buffers::Effect;
 use crate::packet::{NO_INGRESS, Packet, PacketKind};
 use crate::port::Wire;
@@ -87,7 +87,7 @@ impl Ports {
             return false;
         }
         // From now on departures have consequences, so none of those before may be left out. They may also have made the room that is missing.
-        self.advance(after(now), rules, wire);
+        self.advance(just_after(now), rules, wire);
         let queued = self.queues.bytes(place);
         let Some(inputs) = &self.inputs else { return false };
         if !inputs.must_wait(packet.ingress, from, packet.size, queued) {

@@ -100,7 +100,10 @@ impl<W: Wire> Output<'_, W> {
     #[inline(always)]
     pub(super) fn start_at_once(&mut self, packet: &mut Packet, queue: usize) {
         let Transmitter { port, at, is_lossless, .. } = &mut self.transmitter;
-        if !*is_lossless {
+        if *is_lossless {
+            // Paused queues may hold something.
+            port.stats.note_queue(port.queued + u64::from(packet.size));
+        } else {
             port.forget_early();
         }
         port.free_at = at.now;
@@ -168,12 +171,10 @@ impl<W: Wire> Transmitter<'_, W> {
             Origin::Queue { left } if self.at.rules.marks_departures => {
                 self.port.mark_departure(packet, left, self.at.rules);
             }
-            Origin::Arrival => {
-                // Paused queues may hold something.
-                let waiting = if self.is_lossless { self.port.queued } else { 0 };
-                self.port.stats.note_queue(waiting + u64::from(packet.size));
+            Origin::Arrival if !self.is_lossless => {
+                self.port.stats.note_queue(u64::from(packet.size));
             }
-            Origin::Queue { .. } | Origin::Pulled => {}
+            Origin::Queue { .. } | Origin::Arrival | Origin::Pulled => {}
         }
         self.at.wire.depart(self.port.departure(packet, arrival));
         true
@@ -190,9 +191,8 @@ fn lose(transmitter: Transmitter<'_, impl Wire>, packet: &Packet, start: Start) 
         Origin::Queue { .. } if !is_lossless => return Effect::Lost,
         Origin::Queue { .. } => {}
         // At a channel that is cut it does not even wait.
-        Origin::Arrival if port.free_at > start.at => {
-            let waiting = if is_lossless { port.queued } else { 0 };
-            port.stats.note_queue(waiting + u64::from(packet.size));
+        Origin::Arrival if !is_lossless && port.free_at > start.at => {
+            port.stats.note_queue(u64::from(packet.size));
         }
         Origin::Arrival => {}
         Origin::Pulled => port.pass(packet, start.at),
@@ -210,12 +210,12 @@ fn next_queue(
     rules: &Rules,
 ) -> usize {
     let queue = ready.trailing_zeros() as usize;
-    if queue < rules.first_in_turn { queue } else { take_turn(ready, index, queues, service, rules) }
+    if queue < rules.first_scheduled { queue } else { schedule(ready, index, queues, service, rules) }
 }
 
 /// Which of the queues that are served in turn sends next.
 #[inline(never)]
-fn take_turn(
+fn schedule(
     mut ready: u32,
     index: usize,
     queues: &Queues,

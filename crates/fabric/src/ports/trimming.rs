@@ -2,7 +2,7 @@
 
 use rand::Rng;
 
-use super::after;
+use super::just_after;
 use super::enqueue::Admission;
 use super::start::{Output, Transmitter};
 use crate::faults::DropCause;
@@ -29,7 +29,7 @@ impl Admission for Trimming<'_> {
         }
         let mut has_room = self.has_room(output, packet, queue);
         if !has_room {
-            output.start_all_before(after(now));
+            output.start_all_before(just_after(now));
             has_room = self.has_room(output, packet, queue);
         }
         if has_room {

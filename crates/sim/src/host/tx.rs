@@ -236,16 +236,16 @@ impl Host {
         };
         if let Some(pause) = &mut flow.pause {
             pause.on_sent();
-            packet.flags.turn(pause.is_turned);
+            packet.flags.set_drain_epoch(pause.is_turned);
         }
         if let Some(departures) = &mut flow.departures {
             let training = departed.as_mut().and_then(|departed| departed.training.as_mut());
             departures.on_sent(ctx.world, training, ctx.now);
         }
         if let Some(least) = ctx.world.hint {
-            packet.flags.hint(flow.sender.remaining(&ctx.world.transport) >= least);
+            packet.flags.set_more(flow.sender.remaining(&ctx.world.transport) >= least);
         }
-        packet.flags.hurry(next.is_urgent);
+        packet.flags.set_urgent(next.is_urgent);
         flow.arm(&mut ctx.at(ctx.now + Time(1)), slot);
         if self.rare.is_some() {
             self.charge_limiter(ctx.world, packet.dst, ctx.now, u64::from(size));

@@ -39,7 +39,7 @@ impl Switch {
             back: packet.ingress,
             sent: packet.sent,
             serialisation: Time(u64::from(packet.serialisation)),
-            turned: packet.flags.is_turned(),
+            turned: packet.flags.drain_epoch(),
         };
         let hop = path_selector.counted(
             PacketContext { forwarding, here: id, header: &header },
