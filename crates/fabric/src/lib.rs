@@ -37,7 +37,7 @@ mod telemetry;
 
 pub use buffers::check_switch;
 pub use config::{Ecn, EcnAtRate, Fabric, FabricOptions, Mark, TrafficClass};
-pub use faults::{ChannelFaults, DropCause, Dropped, LossySpell, apart};
+pub use faults::{ChannelFaults, DropCause, Dropped, LossInterval, apart};
 pub use flow_control::FlowControl;
 pub use packet::{Flags, NO_INGRESS, Packet, PacketKind, Trail};
 pub use port::{Credit, Departure, Fate, LAST_RANK, Port, PortQueue, PortSpec, PortStats, Wire};

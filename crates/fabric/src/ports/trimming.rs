@@ -2,8 +2,8 @@
 
 use rand::Rng;
 
-use super::just_after;
 use super::enqueue::Admission;
+use super::just_after;
 use super::start::{Output, Transmitter};
 use crate::faults::DropCause;
 use crate::packet::{Packet, PacketKind};
