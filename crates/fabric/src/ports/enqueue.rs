@@ -11,7 +11,7 @@ use crate::faults::DropCause;
 use crate::packet::{NO_INGRESS, Packet};
 use crate::port::{Fate, Port, PortQueue, Wire};
 use crate::queues::Queues;
-use crate::rules::{CONTROL, DATA};
+use crate::rules::{CONTROL, DATA, Trims};
 
 /// What keeps a port's queues from overflowing, as far as a packet that comes has to know.
 pub(super) trait Admission {
@@ -165,8 +165,10 @@ impl Ports {
         at: At<'_, impl Wire>,
     ) -> Fate {
         let queue = usize::from(to.queue);
-        let fate = self.output(to.port, false, at).enqueue(&TailDrop::<IS_OBSERVED>, packet, queue, random);
-        fate.unwrap_or(Fate::Queued)
+        let now = at.now;
+        let mut output = self.output(to.port, false, at);
+        output.start_all_before(now);
+        output.enqueue(&TailDrop::<IS_OBSERVED>, packet, queue, random).unwrap_or(Fate::Queued)
     }
 
     /// [`Self::enqueue`] where packets are trimmed or flow control keeps them from being lost, for those who do not know which.
@@ -178,13 +180,26 @@ impl Ports {
         random: &mut impl Rng,
         at: &mut At<'_, impl Wire>,
     ) -> Fate {
-        let Some(trims) = &at.rules.trims else {
-            return self.enqueue_exactly(port, packet, random, at);
-        };
-        let queue = at.rules.trimming_queue(packet);
-        self.output(port, false, at.again())
-            .enqueue(&Trimming(trims), packet, queue, random)
-            .unwrap_or(Fate::Queued)
+        match &at.rules.trims {
+            Some(trims) => self.enqueue_trimming(port, packet, trims, random, at),
+            None => self.enqueue_exactly(port, packet, random, at),
+        }
+    }
+
+    /// [`Self::enqueue`] where packets are trimmed. Not in the function before: the others shall not pay for it.
+    #[inline(never)]
+    fn enqueue_trimming(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        trims: &Trims,
+        random: &mut impl Rng,
+        at: &mut At<'_, impl Wire>,
+    ) -> Fate {
+        let (now, queue) = (at.now, at.rules.trimming_queue(packet));
+        let mut output = self.output(port, false, at.again());
+        output.start_all_before(now);
+        output.enqueue(&Trimming(trims), packet, queue, random).unwrap_or(Fate::Queued)
     }
 
     /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost.
@@ -198,8 +213,10 @@ impl Ports {
     ) -> Fate {
         debug_assert!(!self.is_host, "a host's port is no switch's");
         if !self.is_ordered && self.inputs.is_none() {
+            let now = at.now;
             let mut output = self.output(to.port, true, at.again());
             output.transmitter.is_host = false;
+            output.start_all_before(now);
             let queue = usize::from(to.queue);
             if let Some(fate) = output.enqueue(&Lossless, packet, queue, random) {
                 return fate;
@@ -239,7 +256,7 @@ impl Ports {
 }
 
 impl<W: Wire> Output<'_, W> {
-    /// Lets a packet start at once or wait in a queue, or says what else becomes of it. `None`: it could not be charged, and nothing has been done with it.
+    /// Lets a packet start at once or wait in a queue of a port that has been advanced to this instant, or says what else becomes of it. `None`: it could not be charged, and nothing has been done with it.
     #[inline(always)]
     fn enqueue<A: Admission>(
         &mut self,
@@ -249,7 +266,6 @@ impl<W: Wire> Output<'_, W> {
         random: &mut impl Rng,
     ) -> Option<Fate> {
         let (now, rules) = (self.transmitter.at.now, self.transmitter.at.rules);
-        self.start_all_before(now);
         if !admission.charge(self, packet, queue) {
             return None;
         }

@@ -16,7 +16,7 @@ use netloom_units::Time;
 
 use super::cuts::throw_away;
 use super::flow_control::send_credit;
-use super::start::{Start, Transmitter};
+use super::start::Transmitter;
 use super::{At, Ports};
 use crate::buffers::{Buffers, Effect};
 use crate::faults::DropCause;
@@ -178,14 +178,17 @@ impl Ports {
     }
 }
 
-/// A data packet that should start is lost on the channel: it leaves the buffer from which it comes all the same, and if it has begun, the other end
+/// A data packet of a queue that should have started at `start` is lost on the channel: it leaves the input buffer (port, data queue) `from` which it comes all the same, and if it has begun, the other end
 /// under credits notices that it is missing. Returns what follows from that at another port.
 #[cold]
 #[inline(never)]
 #[expect(clippy::cast_possible_truncation, reason = "at most 65,535 ports, with at most 31 queues each")]
-pub(super) fn lose(transmitter: Transmitter<'_, impl Wire>, packet: &Packet, start: Start) -> Effect {
+pub(super) fn lose(
+    transmitter: Transmitter<'_, impl Wire>,
+    packet: &Packet,
+    (queue, start, from): (usize, Time, Option<(u16, usize)>),
+) -> Effect {
     let Transmitter { port, index, buffers, dropped, is_host, at, .. } = transmitter;
-    let Start { queue, at: start, from, .. } = start;
     dropped.get_or_insert_default().note(packet, DropCause::Fault);
     if port.free_at == start {
         // The link is cut, and nothing has begun. A NIC that pulls its data goes on at its pace.

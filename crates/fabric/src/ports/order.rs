@@ -49,6 +49,7 @@ impl Ports {
     }
 
     /// Starts the next transmission of a port that has one ready, while ports are ordered.
+    #[inline(never)]
     pub(super) fn start_ordered(&mut self, port: u16, rules: &Rules, wire: &mut impl Wire) {
         let at = self.ports[usize::from(port)].free_at;
         let effect = self.output(port, true, At::new(at, rules, wire)).start_next();

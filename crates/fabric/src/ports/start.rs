@@ -43,14 +43,6 @@ pub(super) enum Origin {
     Pulled,
 }
 
-/// A data packet that should have started at an instant, and the input buffer (port and data queue) that it leaves, if there is one.
-pub(super) struct Start {
-    pub(super) queue: usize,
-    pub(super) at: Time,
-    pub(super) from: Option<(u16, usize)>,
-    pub(super) origin: Origin,
-}
-
 impl<W: Wire> Output<'_, W> {
     /// Queues that could send, as bits.
     #[inline(always)]
@@ -141,7 +133,7 @@ impl<W: Wire> Transmitter<'_, W> {
             if self.is_lossless && queue == LINK {
                 send_pause(self.port, self.index, packet, self.buffers, self.at.rules, self.at.wire);
             } else if !self.send(packet, origin) {
-                return lose(self.again(), packet, Start { queue, at, from: None, origin });
+                return self.lose(packet, at, origin);
             }
             return Effect::None;
         }
@@ -151,7 +143,7 @@ impl<W: Wire> Transmitter<'_, W> {
             packet.trail = packet.trail.by(self.at.rules.vc_of(queue));
         }
         if !self.send(packet, origin) {
-            return links::lose(self.again(), packet, Start { queue, at, from, origin });
+            return links::lose(self.again(), packet, (queue, at, from));
         }
         let to = (self.index as u16, queue - DATA);
         let effect = self.buffers.on_departure(at, size, from, to, self.at.rules);
@@ -179,25 +171,24 @@ impl<W: Wire> Transmitter<'_, W> {
         self.at.wire.depart(self.port.departure(packet, arrival));
         true
     }
-}
 
-/// A packet that should start is lost, and leaves no input buffer: its channel loses it, or has been cut. Then the cut also takes what waits.
-#[cold]
-#[inline(never)]
-fn lose(transmitter: Transmitter<'_, impl Wire>, packet: &Packet, start: Start) -> Effect {
-    let Transmitter { port, dropped, is_lossless, .. } = transmitter;
-    dropped.get_or_insert_default().note(packet, DropCause::Fault);
-    match start.origin {
-        Origin::Queue { .. } if !is_lossless => return Effect::Lost,
-        Origin::Queue { .. } => {}
-        // At a channel that is cut it does not even wait.
-        Origin::Arrival if !is_lossless && port.free_at > start.at => {
-            port.stats.note_queue(u64::from(packet.size));
+    /// A packet that should have started at an instant is lost, and leaves no input buffer: its channel loses it, or has been cut.
+    #[inline(always)]
+    fn lose(&mut self, packet: &Packet, at: Time, origin: Origin) -> Effect {
+        self.dropped.get_or_insert_default().note(packet, DropCause::Fault);
+        match origin {
+            _ if self.is_lossless => {}
+            Origin::Queue { .. } => return Effect::Lost,
+            Origin::Arrival => {
+                // At a channel that is cut it does not even wait.
+                if self.port.free_at > at {
+                    self.port.stats.note_queue(u64::from(packet.size));
+                }
+            }
+            Origin::Pulled => self.port.pass(packet, at),
         }
-        Origin::Arrival => {}
-        Origin::Pulled => port.pass(packet, start.at),
+        Effect::None
     }
-    Effect::None
 }
 
 /// The queue that sends next, of those with a bit in `ready`.
