@@ -38,7 +38,7 @@ pub(crate) enum Charge {
 pub(crate) struct Admission {
     /// There is no room for it.
     pub(crate) is_lost: bool,
-    /// The upstream port must pause the lane.
+    /// The upstream port must pause the queue.
     pub(crate) pauses: bool,
 }
 
@@ -47,10 +47,12 @@ pub(crate) struct Admission {
 pub(crate) enum Effect {
     /// Nothing.
     None,
-    /// The lane must stop: its credit may not suffice for another packet.
+    /// The queue must pause: its credit may not suffice for another packet.
     OutOfCredit,
     /// The upstream neighbour behind this port may go on.
     Resumes(u16),
+    /// The packet is lost on its channel, and what waits may go, too. Only without flow control.
+    Lost,
 }
 
 const LOST: Admission = Admission { is_lost: true, pauses: false };
@@ -58,28 +60,28 @@ const LOST: Admission = Admission { is_lost: true, pauses: false };
 /// Fixed thresholds.
 #[derive(Clone, Debug)]
 pub(crate) struct Fixed {
-    lanes: usize,
+    queues: usize,
     pause_size: u16,
     /// Per port.
     thresholds: Vec<Thresholds>,
-    /// Per port and lane.
-    held: Vec<FixedLane>,
-    /// Paused lanes.
+    /// Per port and queue.
+    buffered: Vec<FixedAccount>,
+    /// Paused queues.
     paused: u32,
 }
 
-/// A lane's account: what is asked with every packet is one comparison.
+/// A queue's account: what is asked with every packet is one comparison.
 #[derive(Clone, Copy, Debug)]
-struct FixedLane {
-    /// Bytes held.
+struct FixedAccount {
+    /// Bytes buffered.
     bytes: u64,
-    /// More than this has consequences: a pause or, while the lane is paused, a loss.
+    /// More than this has consequences: a pause or, while the queue is paused, a loss.
     most: u64,
     /// Less than this ends a pause: 0 while there is none.
     resumes_below: u64,
 }
 
-impl FixedLane {
+impl FixedAccount {
     fn is_paused(&self) -> bool {
         self.resumes_below > 0
     }
@@ -96,7 +98,7 @@ struct Thresholds {
 /// Thresholds that move with the free memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
-    lanes: usize,
+    queues: usize,
     pause_size: u16,
     /// In 2⁻²⁰.
     alpha: u64,
@@ -107,13 +109,13 @@ pub(crate) struct Shared {
     used: u64,
     /// Per port.
     headroom: Vec<u64>,
-    held: Vec<SharedLane>,
-    /// Paused lanes.
+    buffered: Vec<SharedAccount>,
+    /// Paused queues.
     paused: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct SharedLane {
+struct SharedAccount {
     /// Bytes in the reserve and in the pool.
     bytes: u64,
     /// Bytes in the headroom.
@@ -124,7 +126,7 @@ struct SharedLane {
 /// Credits of every output port, and the way back of those it owes.
 #[derive(Clone, Debug)]
 pub(crate) struct Accounts {
-    lanes: usize,
+    queues: usize,
     credits: Vec<u32>,
     /// What each began with.
     buffer: u32,
@@ -161,26 +163,26 @@ impl Buffers {
     /// Charges a packet if that is all there is to it.
     // The commonest first, one after the other: a jump by a table takes more.
     #[inline(always)]
-    pub(crate) fn charge(&mut self, ingress: u16, lane: usize, size: u16) -> Charge {
+    pub(crate) fn charge(&mut self, ingress: u16, queue: usize, size: u16) -> Charge {
         if let Buffers::Fixed(fixed) = self {
-            fixed.charge(ingress, lane, size)
+            fixed.charge(ingress, queue, size)
         } else if let Buffers::Shared(shared) = self {
-            shared.charge(ingress, lane, size)
+            shared.charge(ingress, queue, size)
         } else {
             Charge::Fits
         }
     }
 
     /// Charges a packet after all departures before it have been released.
-    pub(crate) fn charge_settled(&mut self, ingress: u16, lane: usize, size: u16) -> Admission {
+    pub(crate) fn charge_settled(&mut self, ingress: u16, queue: usize, size: u16) -> Admission {
         match self {
-            Buffers::Fixed(fixed) => fixed.charge_settled(ingress, lane, size),
-            Buffers::Shared(shared) => shared.charge_settled(ingress, lane, size),
+            Buffers::Fixed(fixed) => fixed.charge_settled(ingress, queue, size),
+            Buffers::Shared(shared) => shared.charge_settled(ingress, queue, size),
             Buffers::Uncounted | Buffers::Credits(_) => Admission { is_lost: false, pauses: false },
         }
     }
 
-    /// A data packet leaves at `at` through a port and data lane, and with that an input buffer, if it came `from` one (port, data lane): it is
+    /// A data packet leaves at `at` through a port and data queue, and with that an input buffer, if it came `from` one (port, data queue): it is
     /// paid for downstream, and its room will go back to the upstream port, or ends that port's pause.
     #[inline(always)]
     pub(crate) fn on_departure(
@@ -192,32 +194,32 @@ impl Buffers {
         rules: &Rules,
     ) -> Effect {
         let resumes = if let Buffers::Fixed(fixed) = self {
-            from.filter(|&(ingress, lane)| fixed.release(ingress, lane, size))
+            from.filter(|&(ingress, queue)| fixed.release(ingress, queue, size))
         } else if let Buffers::Credits(accounts) = self {
-            if let Some((ingress, lane)) = from {
-                accounts.returns.note(ingress, lane, at, u32::from(size));
+            if let Some((ingress, queue)) = from {
+                accounts.returns.note(ingress, queue, at, u32::from(size));
             }
-            let (port, lane) = to;
-            let credits = accounts.of(port, lane);
+            let (port, queue) = to;
+            let credits = accounts.of(port, queue);
             *credits -= u32::from(size);
             return if u64::from(*credits) < rules.packet { Effect::OutOfCredit } else { Effect::None };
         } else if let Buffers::Shared(shared) = self {
-            from.filter(|&(ingress, lane)| shared.release(ingress, lane, size))
+            from.filter(|&(ingress, queue)| shared.release(ingress, queue, size))
         } else {
             None
         };
         resumes.map_or(Effect::None, |(ingress, _)| Effect::Resumes(ingress))
     }
 
-    /// A packet leaves the input buffer of a port and data lane at `at` without going on, as a fault takes it.
+    /// A packet leaves the input buffer of a port and data queue at `at` without going on, as a fault takes it.
     #[cold]
     #[inline(never)]
-    pub(crate) fn leave(&mut self, at: Time, size: u16, (ingress, lane): (u16, usize)) -> Effect {
+    pub(crate) fn leave(&mut self, at: Time, size: u16, (ingress, queue): (u16, usize)) -> Effect {
         let resumes = match self {
-            Buffers::Fixed(fixed) => fixed.release(ingress, lane, size),
-            Buffers::Shared(shared) => shared.release(ingress, lane, size),
+            Buffers::Fixed(fixed) => fixed.release(ingress, queue, size),
+            Buffers::Shared(shared) => shared.release(ingress, queue, size),
             Buffers::Credits(accounts) => {
-                accounts.returns.note(ingress, lane, at, u32::from(size));
+                accounts.returns.note(ingress, queue, at, u32::from(size));
                 false
             }
             Buffers::Uncounted => false,
@@ -234,20 +236,20 @@ impl Buffers {
         }
     }
 
-    /// A credit has come back. Returns whether the lane, stopped before, may go on.
+    /// A credit has come back. Returns whether the queue, paused before, may go on.
     #[inline(always)]
     pub(crate) fn earn(&mut self, credit: Credit, rules: &Rules) -> bool {
         let Buffers::Credits(accounts) = self else { return false };
-        let credits = accounts.of(credit.port, usize::from(credit.lane));
+        let credits = accounts.of(credit.port, usize::from(credit.queue));
         let was_stopped = u64::from(*credits) < rules.packet;
         *credits += credit.bytes;
         was_stopped && u64::from(*credits) >= rules.packet
     }
 
-    /// Bytes that have left the buffer of an input port and lane without their credit having gone back.
-    pub(crate) fn owed(&self, ingress: u16, lane: usize) -> u64 {
+    /// Bytes that have left the buffer of an input port and queue without their credit having gone back.
+    pub(crate) fn owed(&self, ingress: u16, queue: usize) -> u64 {
         match self {
-            Buffers::Credits(accounts) => accounts.returns.owed(ingress, lane),
+            Buffers::Credits(accounts) => accounts.returns.owed(ingress, queue),
             _ => 0,
         }
     }
@@ -255,29 +257,29 @@ impl Buffers {
     /// Bytes that a port has sent and for which no credit has come back.
     pub(crate) fn unreturned(&self, port: u16) -> u64 {
         let Buffers::Credits(accounts) = self else { return 0 };
-        let first = usize::from(port) * accounts.lanes;
-        let left = &accounts.credits[first..first + accounts.lanes];
+        let first = usize::from(port) * accounts.queues;
+        let left = &accounts.credits[first..first + accounts.queues];
         left.iter().map(|&credits| u64::from(accounts.buffer - credits)).sum()
     }
 
-    pub(crate) fn credits(&self, port: u16, lane: usize) -> Option<u64> {
+    pub(crate) fn credits(&self, port: u16, queue: usize) -> Option<u64> {
         match self {
             Buffers::Credits(accounts) => {
-                Some(u64::from(accounts.credits[usize::from(port) * accounts.lanes + lane]))
+                Some(u64::from(accounts.credits[usize::from(port) * accounts.queues + queue]))
             }
             _ => None,
         }
     }
 
-    /// The lanes of an input port that its upstream neighbour must pause, as bits.
-    pub(crate) fn paused_lanes(&self, port: u16) -> u32 {
-        let bits = |lanes: usize, is_paused: &dyn Fn(usize) -> bool| {
-            let first = usize::from(port) * lanes;
-            (0..lanes).map(|lane| u32::from(is_paused(first + lane)) << lane).sum()
+    /// The queues of an input port that its upstream neighbour must pause, as bits.
+    pub(crate) fn paused_queues(&self, port: u16) -> u32 {
+        let bits = |queues: usize, is_paused: &dyn Fn(usize) -> bool| {
+            let first = usize::from(port) * queues;
+            (0..queues).map(|queue| u32::from(is_paused(first + queue)) << queue).sum()
         };
         match self {
-            Buffers::Fixed(fixed) => bits(fixed.lanes, &|index| fixed.held[index].is_paused()),
-            Buffers::Shared(shared) => bits(shared.lanes, &|index| shared.held[index].is_paused),
+            Buffers::Fixed(fixed) => bits(fixed.queues, &|index| fixed.buffered[index].is_paused()),
+            Buffers::Shared(shared) => bits(shared.queues, &|index| shared.buffered[index].is_paused),
             Buffers::Uncounted | Buffers::Credits(_) => 0,
         }
     }
@@ -334,51 +336,51 @@ impl Fixed {
             let resume = pause.saturating_sub(resume_offset(config.resume, rules));
             Thresholds { pause, resume, limit: config.buffer.0 }
         });
-        let (lanes, thresholds) = (rules.data_lanes(), thresholds.collect::<Vec<_>>());
-        let empty = |port: &Thresholds| FixedLane { bytes: 0, most: port.pause, resumes_below: 0 };
+        let (queues, thresholds) = (rules.data_queues(), thresholds.collect::<Vec<_>>());
+        let empty = |port: &Thresholds| FixedAccount { bytes: 0, most: port.pause, resumes_below: 0 };
         Fixed {
-            lanes,
+            queues,
             pause_size: wire_size(config.pause_size),
-            held: thresholds.iter().flat_map(|port| std::iter::repeat_n(empty(port), lanes)).collect(),
+            buffered: thresholds.iter().flat_map(|port| std::iter::repeat_n(empty(port), queues)).collect(),
             thresholds,
             paused: 0,
         }
     }
 
     #[inline(always)]
-    fn charge(&mut self, ingress: u16, lane: usize, size: u16) -> Charge {
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let after = held.bytes + u64::from(size);
-        if after > held.most {
+    fn charge(&mut self, ingress: u16, queue: usize, size: u16) -> Charge {
+        let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
+        let after = buffered.bytes + u64::from(size);
+        if after > buffered.most {
             return Charge::ReachesThreshold;
         }
-        held.bytes = after;
+        buffered.bytes = after;
         Charge::Fits
     }
 
-    fn charge_settled(&mut self, ingress: u16, lane: usize, size: u16) -> Admission {
+    fn charge_settled(&mut self, ingress: u16, queue: usize, size: u16) -> Admission {
         let Thresholds { pause, resume, limit } = self.thresholds[usize::from(ingress)];
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let after = held.bytes + u64::from(size);
+        let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
+        let after = buffered.bytes + u64::from(size);
         if after > limit {
             return LOST;
         }
-        held.bytes = after;
-        let pauses = after > pause && !held.is_paused();
+        buffered.bytes = after;
+        let pauses = after > pause && !buffered.is_paused();
         if pauses {
-            (held.most, held.resumes_below) = (limit, resume + 1);
+            (buffered.most, buffered.resumes_below) = (limit, resume + 1);
             self.paused += 1;
         }
         Admission { is_lost: false, pauses }
     }
 
     #[inline(always)]
-    fn release(&mut self, ingress: u16, lane: usize, size: u16) -> bool {
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        held.bytes -= u64::from(size);
-        let resumes = held.bytes < held.resumes_below;
+    fn release(&mut self, ingress: u16, queue: usize, size: u16) -> bool {
+        let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
+        buffered.bytes -= u64::from(size);
+        let resumes = buffered.bytes < buffered.resumes_below;
         if resumes {
-            (held.most, held.resumes_below) = (self.thresholds[usize::from(ingress)].pause, 0);
+            (buffered.most, buffered.resumes_below) = (self.thresholds[usize::from(ingress)].pause, 0);
             self.paused -= 1;
         }
         resumes
@@ -394,15 +396,15 @@ fn in_parts(alpha: f64) -> u64 {
 impl Shared {
     /// Memory of a switch that is not shared.
     fn taken(config: &PfcShared, specs: &[PortSpec], rules: &Rules) -> u64 {
-        let lanes = rules.data_lanes() as u64;
+        let queues = rules.data_queues() as u64;
         let headroom = |spec| headroom(config.headroom, config.pause_size, spec, rules);
-        specs.iter().map(|spec| (headroom(spec) + config.reserve.0) * lanes).sum()
+        specs.iter().map(|spec| (headroom(spec) + config.reserve.0) * queues).sum()
     }
 
     fn new(config: &PfcShared, specs: &[PortSpec], rules: &Rules) -> Self {
-        let lanes = rules.data_lanes();
+        let queues = rules.data_queues();
         Shared {
-            lanes,
+            queues,
             pause_size: wire_size(config.pause_size),
             alpha: in_parts(config.alpha),
             reserve: config.reserve.0,
@@ -413,85 +415,85 @@ impl Shared {
                 .iter()
                 .map(|spec| headroom(config.headroom, config.pause_size, spec, rules))
                 .collect(),
-            held: vec![SharedLane::default(); specs.len() * lanes],
+            buffered: vec![SharedAccount::default(); specs.len() * queues],
             paused: 0,
         }
     }
 
-    /// What a lane may take from the pool when so much of it is used.
+    /// What a queue may take from the pool when so much of it is used.
     fn threshold(&self, used: u64) -> u64 {
         ((self.pool - used) * self.alpha) >> 20
     }
 
     /// Charges a packet that stays below the threshold even if nothing has left since the ports were last advanced. In that case the
-    /// account does not depend on whether it has: without headroom in use, shared memory is what the lanes hold above their reserves.
+    /// account does not depend on whether it has: without headroom in use, shared memory is what the queues hold above their reserves.
     #[inline(always)]
-    fn charge(&mut self, ingress: u16, lane: usize, size: u16) -> Charge {
-        let held = &self.held[usize::from(ingress) * self.lanes + lane];
-        let bytes = held.bytes + u64::from(size);
+    fn charge(&mut self, ingress: u16, queue: usize, size: u16) -> Charge {
+        let buffered = &self.buffered[usize::from(ingress) * self.queues + queue];
+        let bytes = buffered.bytes + u64::from(size);
         let shared = bytes.saturating_sub(self.reserve);
         let used = self.used + shared.min(u64::from(size));
-        if held.is_paused || used > self.pool || shared > 0 && shared >= self.threshold(used) {
+        if buffered.is_paused || used > self.pool || shared > 0 && shared >= self.threshold(used) {
             return Charge::ReachesThreshold;
         }
-        self.held[usize::from(ingress) * self.lanes + lane].bytes = bytes;
+        self.buffered[usize::from(ingress) * self.queues + queue].bytes = bytes;
         self.used = used;
         Charge::Fits
     }
 
-    fn charge_settled(&mut self, ingress: u16, lane: usize, size: u16) -> Admission {
+    fn charge_settled(&mut self, ingress: u16, queue: usize, size: u16) -> Admission {
         let (size, threshold) = (u64::from(size), self.threshold(self.used));
         let (pool, reserve, headroom) = (self.pool, self.reserve, self.headroom[usize::from(ingress)]);
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let shared = (held.bytes + size).saturating_sub(reserve);
+        let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
+        let shared = (buffered.bytes + size).saturating_sub(reserve);
         let more = shared.min(size);
         // What has begun to fill the headroom goes on there, or it would slip back under a threshold that grows.
-        if shared > 0 && (held.headroom > 0 || shared > threshold || self.used + more > pool) {
-            if held.headroom + size > headroom {
+        if shared > 0 && (buffered.headroom > 0 || shared > threshold || self.used + more > pool) {
+            if buffered.headroom + size > headroom {
                 return LOST;
             }
-            held.headroom += size;
+            buffered.headroom += size;
         } else {
-            held.bytes += size;
+            buffered.bytes += size;
             self.used += more;
         }
-        let (shared, is_in_headroom) = (held.bytes.saturating_sub(reserve), held.headroom > 0);
+        let (shared, is_in_headroom) = (buffered.bytes.saturating_sub(reserve), buffered.headroom > 0);
         let threshold = self.threshold(self.used);
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let pauses = !held.is_paused && (is_in_headroom || shared > 0 && shared >= threshold);
-        held.is_paused |= pauses;
+        let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
+        let pauses = !buffered.is_paused && (is_in_headroom || shared > 0 && shared >= threshold);
+        buffered.is_paused |= pauses;
         self.paused += u32::from(pauses);
         Admission { is_lost: false, pauses }
     }
 
     #[inline(always)]
-    fn release(&mut self, ingress: u16, lane: usize, size: u16) -> bool {
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        if held.is_paused {
-            return self.release_paused(ingress, lane, size);
+    fn release(&mut self, ingress: u16, queue: usize, size: u16) -> bool {
+        let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
+        if buffered.is_paused {
+            return self.release_paused(ingress, queue, size);
         }
-        // Only a paused lane is in its headroom.
-        let from_pool = held.bytes.saturating_sub(self.reserve).min(u64::from(size));
-        held.bytes -= u64::from(size);
+        // Only a paused queue is in its headroom.
+        let from_pool = buffered.bytes.saturating_sub(self.reserve).min(u64::from(size));
+        buffered.bytes -= u64::from(size);
         self.used -= from_pool;
         false
     }
 
     #[inline(never)]
-    fn release_paused(&mut self, ingress: u16, lane: usize, size: u16) -> bool {
+    fn release_paused(&mut self, ingress: u16, queue: usize, size: u16) -> bool {
         let size = u64::from(size);
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let from_headroom = held.headroom.min(size);
-        held.headroom -= from_headroom;
+        let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
+        let from_headroom = buffered.headroom.min(size);
+        buffered.headroom -= from_headroom;
         let rest = size - from_headroom;
-        let from_pool = held.bytes.saturating_sub(self.reserve).min(rest);
-        held.bytes -= rest;
+        let from_pool = buffered.bytes.saturating_sub(self.reserve).min(rest);
+        buffered.bytes -= rest;
         self.used -= from_pool;
         let threshold = self.threshold(self.used);
-        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let shared = held.bytes.saturating_sub(self.reserve);
-        let resumes = held.headroom == 0 && (shared == 0 || shared + self.resume <= threshold);
-        held.is_paused = !resumes;
+        let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
+        let shared = buffered.bytes.saturating_sub(self.reserve);
+        let resumes = buffered.headroom == 0 && (shared == 0 || shared + self.resume <= threshold);
+        buffered.is_paused = !resumes;
         self.paused -= u32::from(resumes);
         resumes
     }
@@ -499,27 +501,27 @@ impl Shared {
 
 impl Accounts {
     fn new(config: &Credits, specs: &[PortSpec], rules: &Rules) -> Self {
-        let lanes = rules.data_lanes();
+        let queues = rules.data_queues();
         Accounts {
-            lanes,
-            credits: vec![config.buffer(); specs.len() * lanes],
+            queues,
+            credits: vec![config.buffer(); specs.len() * queues],
             buffer: config.buffer(),
-            returns: Returns::new(specs.len(), lanes, config.batch(rules.packet)),
+            returns: Returns::new(specs.len(), queues, config.batch(rules.packet)),
             delay: specs.iter().map(|spec| spec.latency + spec.rate.serialize(config.credit_size)).collect(),
         }
     }
 
     #[inline(always)]
-    fn of(&mut self, port: u16, lane: usize) -> &mut u32 {
-        &mut self.credits[usize::from(port) * self.lanes + lane]
+    fn of(&mut self, port: u16, queue: usize) -> &mut u32 {
+        &mut self.credits[usize::from(port) * self.queues + queue]
     }
 
-    /// The link of a port is cut: credits of both directions are forgotten. `held`: the bytes that each lane's input buffer holds.
+    /// The link of a port is cut: credits of both directions are forgotten. `buffered`: the bytes that each queue's input buffer holds.
     #[cold]
-    pub(crate) fn cut(&mut self, port: u16, held: &[u32]) {
-        let first = usize::from(port) * self.lanes;
-        self.credits[first..first + self.lanes].fill(0);
+    pub(crate) fn cut(&mut self, port: u16, buffered: &[u32]) {
+        let first = usize::from(port) * self.queues;
+        self.credits[first..first + self.queues].fill(0);
         let buffer = self.buffer;
-        self.returns.cut(port, held.iter().map(|&held| buffer - held));
+        self.returns.cut(port, buffered.iter().map(|&buffered| buffer - buffered));
     }
 }

@@ -30,7 +30,7 @@ pub struct Fabric {
 pub struct FabricOptions {
     /// Bytes that may wait in one output queue (of one port, class and virtual channel), the packet being sent not counted. Absent: unlimited,
     /// and with trimming eight of the largest packets. In a lossy fabric `queue` says what becomes of data that does not fit. In a lossless one
-    /// a packet that does not fit waits at its input, one queue per port and lane, and with it all behind; the one that came first moves on
+    /// a packet that does not fit waits at its input, one queue per input port, traffic class and virtual channel, and with it all behind; the one that came first moves on
     /// when there is room.
     pub buffer: Option<Bytes>,
     /// Whether ACKs and congestion notifications overtake data at every port. Off: they queue with the data of their class, and
@@ -140,7 +140,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// Most traffic classes, and most lanes of a PFC fabric (IEEE 802.1Qbb has eight priorities).
+/// Most traffic classes, and most queues of a PFC fabric (IEEE 802.1Qbb has eight priorities).
 pub(crate) const MOST_CLASSES: usize = 8;
 
 impl Fabric {

@@ -1,8 +1,8 @@
 //! What goes wrong on a channel, and the book of what is lost.
 //!
 //! Faults are known before a run. A cut ends the transmission under way, takes what is on the wire and what waits for the channel, and
-//! everything that comes until the channel is repaired. A lossy spell takes each packet with a probability. Nobody is told: whether routing
-//! and hosts react is not a port's business. A switch that tells sources takes what waits, in time, and keeps what comes from its ports.
+//! everything that comes until the channel is repaired. A loss interval takes each packet with a probability. Whether routing
+//! and hosts are notified is not a port's business. A switch that notifies sources takes what waits, in time, and keeps what comes from its ports.
 //!
 //! A port looks at its faults when a packet starts: whether the wire is cut before that packet has arrived is known by then. What waits
 //! when a cut comes is thrown away when the port is next touched, as of the moment of the cut; so faults need no events of their own. Under
@@ -32,13 +32,13 @@ pub struct ChannelFaults {
     pub(crate) is_down: bool,
     /// The link came back while the input buffer of its port was still so full that its neighbour had to pause, and that has not ended yet.
     pub(crate) came_back_full: bool,
-    losses: Vec<LossySpell>,
+    losses: Vec<LossInterval>,
     random: Stream,
 }
 
 /// A time in which a channel loses packets at random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LossySpell {
+pub struct LossInterval {
     /// First instant at which a packet that starts may be lost.
     pub from: Time,
     /// First instant at which none is any more.
@@ -61,8 +61,8 @@ pub(crate) enum Start {
 }
 
 impl ChannelFaults {
-    /// The faults of a channel that is cut in some spells, which may overlap, and loses packets in others; `None` if there are none.
-    pub fn new(cuts: Vec<(Time, Time)>, losses: Vec<LossySpell>, random: Stream) -> Option<Self> {
+    /// The faults of a channel that is cut in some intervals, which may overlap, and loses packets in others; `None` if there are none.
+    pub fn new(cuts: Vec<(Time, Time)>, losses: Vec<LossInterval>, random: Stream) -> Option<Self> {
         let mut cuts = apart(cuts);
         cuts.reverse();
         let has_any = !cuts.is_empty() || !losses.is_empty();
@@ -142,11 +142,12 @@ impl ChannelFaults {
         }
         let random = &mut self.random;
         let losses = if is_signal { &[] } else { self.losses.as_slice() };
-        let spells = losses.iter().filter(|spell| spell.from <= start && start < spell.until);
-        // Every spell draws, so that what one takes does not shift the draws of another.
-        let is_unlucky = spells.fold(false, |lost, spell| lost | (random.next_u32() < spell.probability));
+        let intervals = losses.iter().filter(|interval| interval.from <= start && start < interval.until);
+        // Every interval draws, so that what one takes does not shift the draws of another.
+        let is_lost_at_random =
+            intervals.fold(false, |lost, interval| lost | (random.next_u32() < interval.probability));
         let is_cut_off = self.cuts.last().is_some_and(|&(from, _)| from < end);
-        if is_unlucky || is_cut_off {
+        if is_lost_at_random || is_cut_off {
             self.missed = (!is_cut_off).then_some(end);
             Start::LostOnTheWay
         } else {

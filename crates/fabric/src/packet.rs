@@ -43,7 +43,7 @@ packet_kinds! {
         C0 C1 C2 C3 C4 C5 C6 C7 C8 C9 C10 C11 C12 C13 C14 C15 C16 C17 C18 C19 C20 C21 C22 C23
         C24 C25 C26 C27 C28 C29 C30 C31 C32 C33 C34 C35 C36 C37 C38 C39 C40 C41 C42 C43 C44 C45 C46 C47
     ]
-    /// The first of a link's signals. Priority-based flow control (IEEE 802.1Qbb): it has [a bit per data lane](Packet::paused_lanes), set for those that
+    /// The first of a link's signals. Priority-based flow control (IEEE 802.1Qbb): it has [a bit per data queue](Packet::paused_queues), set for those that
     /// must pause. Crosses one channel.
     Pause,
     /// Room in an input buffer, see [`Credit`](crate::Credit). Crosses one channel, beside the data.
@@ -124,7 +124,7 @@ pub struct Packet {
     pub by_kind: ByKind,
     /// Data: what the serialisation of the packet has added to its way so far, in picoseconds; on a channel that the next switch cuts through,
     /// only what that switch waits for. Stays at 2³² − 1, over 4 ms. ACK: that sum, echoed.
-    pub way: u32,
+    pub serialisation: u32,
     /// Bytes on the wire.
     pub size: u16,
     /// Input port by which it came, as the sender's port fills in; [`NO_INGRESS`] where it began.
@@ -214,7 +214,7 @@ pub struct Flags(u8);
 impl Flags {
     const MARKED: u8 = 1;
     const LAST: u8 = 1 << 1;
-    const TURNED: u8 = 1 << 2;
+    const DRAIN_EPOCH: u8 = 1 << 2;
     const MORE: u8 = 1 << 3;
     const OF_CLASS: u8 = 1 << 4;
     const URGENT: u8 = 1 << 4;
@@ -250,37 +250,37 @@ impl Flags {
         self.0 & Flags::MORE != 0
     }
 
-    /// Says so, or leaves it as it is.
+    /// Sets [`Self::has_more`], or leaves it as it is.
     #[inline]
-    pub fn hint(&mut self, has_more: bool) {
+    pub fn set_more(&mut self, has_more: bool) {
         if has_more {
             self.0 |= Flags::MORE;
         }
     }
 
-    /// Data: its source has been told an odd number of times to run ahead of what is in flight.
+    /// Data: the drain epoch of its source, which alternates: it changes whenever the source is notified that it may run ahead of what is in flight.
     #[inline]
-    pub const fn is_turned(self) -> bool {
-        self.0 & Flags::TURNED != 0
+    pub const fn drain_epoch(self) -> bool {
+        self.0 & Flags::DRAIN_EPOCH != 0
     }
 
-    /// Says so, or leaves it as it is.
+    /// Sets [`Self::drain_epoch`], or leaves it as it is.
     #[inline]
-    pub fn turn(&mut self, is_turned: bool) {
-        if is_turned {
-            self.0 |= Flags::TURNED;
+    pub fn set_drain_epoch(&mut self, epoch: bool) {
+        if epoch {
+            self.0 |= Flags::DRAIN_EPOCH;
         }
     }
 
-    /// Data: switches that trim let it go before other data, in the control lane.
+    /// Data: switches that trim let it go before other data, in the control queue.
     #[inline]
     pub const fn is_urgent(self) -> bool {
         self.0 & Flags::URGENT != 0
     }
 
-    /// Says so, or leaves it as it is.
+    /// Sets [`Self::is_urgent`], or leaves it as it is.
     #[inline]
-    pub fn hurry(&mut self, is_urgent: bool) {
+    pub fn set_urgent(&mut self, is_urgent: bool) {
         if is_urgent {
             self.0 |= Flags::URGENT;
         }
@@ -322,7 +322,7 @@ impl Packet {
         seq: 0,
         by_kind: ByKind(0),
         tag: 0,
-        way: 0,
+        serialisation: 0,
         size: 0,
         ingress: NO_INGRESS,
         kind: PacketKind::Data,
@@ -354,9 +354,9 @@ impl Packet {
             ByKind((self.path_fingerprint().rotate_left(5) ^ u32::from(port)).wrapping_mul(0x9e37_79b1));
     }
 
-    /// The data lanes that a PAUSE frame stops, a bit each; all others go on.
+    /// The data queues that a PAUSE frame stops, a bit each; all others go on.
     #[inline]
-    pub fn paused_lanes(&self) -> u32 {
+    pub fn paused_queues(&self) -> u32 {
         self.number_of(&[PacketKind::Pause])
     }
 

@@ -1,4 +1,4 @@
-//! Queues of packets: one per port and lane, all in one store of the node.
+//! The queues of all ports of a node, in one store.
 
 use netloom_units::fetch;
 
@@ -6,11 +6,11 @@ use crate::packet::Packet;
 
 const NONE: u32 = u32::MAX;
 
-/// The queues of all lanes of a node's ports, numbered through all ports.
+/// The queues of a node's ports, numbered through all ports.
 #[derive(Clone, Debug)]
 pub(crate) struct Queues {
     /// Port by port.
-    lanes: Vec<Lane>,
+    fifos: Vec<Fifo>,
     /// The packets of all queues, linked; freed places are reused first.
     store: Vec<Place>,
     free: u32,
@@ -25,7 +25,7 @@ struct Place {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Lane {
+struct Fifo {
     head: u32,
     tail: u32,
     bytes: u64,
@@ -41,18 +41,18 @@ pub(crate) struct Popped<'q> {
 }
 
 /// This many lie in a line of the cache.
-const LANES_OF_A_LINE: usize = 64 / size_of::<Lane>();
+const FIFOS_OF_A_LINE: usize = 64 / size_of::<Fifo>();
 
 impl Queues {
     /// Empty queues.
-    pub(crate) fn new(lanes: usize) -> Self {
-        let empty = Lane { head: NONE, tail: NONE, bytes: 0 };
-        Queues { lanes: vec![empty; lanes], store: Vec::new(), free: NONE }
+    pub(crate) fn new(queues: usize) -> Self {
+        let empty = Fifo { head: NONE, tail: NONE, bytes: 0 };
+        Queues { fifos: vec![empty; queues], store: Vec::new(), free: NONE }
     }
 
     /// Puts a packet at the end of a queue.
     #[inline(always)]
-    pub(crate) fn push(&mut self, lane: usize, packet: &Packet) {
+    pub(crate) fn push(&mut self, queue: usize, packet: &Packet) {
         let mut place = self.free;
         if let Some(slot) = self.store.get_mut(place as usize) {
             self.free = slot.next;
@@ -61,14 +61,14 @@ impl Queues {
         } else {
             place = self.push_new(packet);
         }
-        let queue = &mut self.lanes[lane];
-        queue.bytes += u64::from(packet.size);
-        if queue.head == NONE {
-            queue.head = place;
+        let fifo = &mut self.fifos[queue];
+        fifo.bytes += u64::from(packet.size);
+        if fifo.head == NONE {
+            fifo.head = place;
         } else {
-            self.store[queue.tail as usize].next = place;
+            self.store[fifo.tail as usize].next = place;
         }
-        queue.tail = place;
+        fifo.tail = place;
     }
 
     /// Puts a packet in a place that has not been used before.
@@ -83,14 +83,14 @@ impl Queues {
     /// Takes the first packet out of a queue that has one. Its place holds it until the next push. The next one, which has long left the cache, is
     /// fetched meanwhile.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, lane: usize) -> Popped<'_> {
-        let queue = &mut self.lanes[lane];
-        let place = queue.head;
+    pub(crate) fn pop(&mut self, queue: usize) -> Popped<'_> {
+        let fifo = &mut self.fifos[queue];
+        let place = fifo.head;
         let Place { packet, next } = &mut self.store[place as usize];
         let head = std::mem::replace(next, self.free);
-        queue.head = head;
-        queue.bytes -= u64::from(packet.size);
-        let left = queue.bytes;
+        fifo.head = head;
+        fifo.bytes -= u64::from(packet.size);
+        let left = fifo.bytes;
         self.free = place;
         let next = self.store.get(head as usize);
         if let Some(next) = next {
@@ -102,56 +102,56 @@ impl Queues {
 
     /// Has the processor fetch the first packet of a queue that has one.
     #[inline]
-    pub(crate) fn fetch_first(&self, lane: usize) {
-        if let Some(first) = self.lanes.get(lane).and_then(|queue| self.store.get(queue.head as usize)) {
+    pub(crate) fn fetch_first(&self, queue: usize) {
+        if let Some(first) = self.fifos.get(queue).and_then(|fifo| self.store.get(fifo.head as usize)) {
             fetch(first);
         }
     }
 
     /// Has the processor fetch where the first queues are.
     #[inline(always)]
-    pub(crate) fn fetch_first_lane(&self) {
-        self.lanes.first().into_iter().for_each(fetch);
+    pub(crate) fn fetch_first_fifo(&self) {
+        self.fifos.first().into_iter().for_each(fetch);
     }
 
     /// Has the processor fetch where each queue is.
     #[inline(always)]
     pub(crate) fn fetch(&self) {
-        self.lanes.iter().step_by(LANES_OF_A_LINE).for_each(fetch);
+        self.fifos.iter().step_by(FIFOS_OF_A_LINE).for_each(fetch);
     }
 
     /// The last packet of a queue that is not empty.
-    pub(crate) fn last(&self, lane: usize) -> Option<&Packet> {
-        let Lane { head, tail, .. } = self.lanes[lane];
+    pub(crate) fn last(&self, queue: usize) -> Option<&Packet> {
+        let Fifo { head, tail, .. } = self.fifos[queue];
         (head != NONE).then(|| &self.store[tail as usize].packet)
     }
 
     /// Puts a packet in the place of the last one of a queue that is not empty, which comes out.
-    pub(crate) fn replace_last(&mut self, lane: usize, packet: &Packet) -> Packet {
-        let queue = &mut self.lanes[lane];
-        let last = std::mem::replace(&mut self.store[queue.tail as usize].packet, *packet);
-        queue.bytes = queue.bytes + u64::from(packet.size) - u64::from(last.size);
+    pub(crate) fn replace_last(&mut self, queue: usize, packet: &Packet) -> Packet {
+        let fifo = &mut self.fifos[queue];
+        let last = std::mem::replace(&mut self.store[fifo.tail as usize].packet, *packet);
+        fifo.bytes = fifo.bytes + u64::from(packet.size) - u64::from(last.size);
         last
     }
 
     /// Bytes in a queue.
     #[inline(always)]
-    pub(crate) fn bytes(&self, lane: usize) -> u64 {
-        self.lanes[lane].bytes
+    pub(crate) fn bytes(&self, queue: usize) -> u64 {
+        self.fifos[queue].bytes
     }
 
     /// Size of the first packet of a queue that has one.
-    pub(crate) fn first_size(&self, lane: usize) -> u32 {
-        let queue = &self.lanes[lane];
-        u32::from(self.store[queue.head as usize].packet.size)
+    pub(crate) fn first_size(&self, queue: usize) -> u32 {
+        let fifo = &self.fifos[queue];
+        u32::from(self.store[fifo.head as usize].packet.size)
     }
 
-    /// All packets, with their lanes.
+    /// All packets, with the numbers of their queues.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Packet)> {
-        self.lanes.iter().enumerate().flat_map(move |(lane, queue)| {
+        self.fifos.iter().enumerate().flat_map(move |(queue, fifo)| {
             let step = |place: u32| self.store.get(place as usize);
-            std::iter::successors(step(queue.head), move |place| step(place.next))
-                .map(move |place| (lane, &place.packet))
+            std::iter::successors(step(fifo.head), move |place| step(place.next))
+                .map(move |place| (queue, &place.packet))
         })
     }
 }

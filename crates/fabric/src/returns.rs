@@ -9,10 +9,10 @@ use netloom_units::Time;
 /// What a node's input buffers owe to the ports that fill them.
 #[derive(Clone, Debug)]
 pub(crate) struct Returns {
-    lanes: usize,
+    queues: usize,
     /// Bytes that go back at once, at least.
     batch: u32,
-    /// Per input port and lane.
+    /// Per input port and queue.
     accounts: Vec<Account>,
     /// What has left since ports were last at one instant.
     left: Vec<Left>,
@@ -30,50 +30,50 @@ struct Account {
     noted: u32,
 }
 
-/// What has left: when, from which port and lane, how much.
+/// What has left: when, from which port and queue, how much.
 type Left = (Time, u32, u32);
 
 impl Returns {
     /// Nothing is owed yet. `batch` must leave room for a packet in the buffer, or a sender may wait for ever.
-    pub(crate) fn new(ports: usize, lanes: usize, batch: u32) -> Self {
-        let accounts = vec![Account::default(); ports * lanes];
-        Returns { lanes, batch, accounts, left: Vec::new(), of_batches: Vec::new(), cut: Vec::new() }
+    pub(crate) fn new(ports: usize, queues: usize, batch: u32) -> Self {
+        let accounts = vec![Account::default(); ports * queues];
+        Returns { queues, batch, accounts, left: Vec::new(), of_batches: Vec::new(), cut: Vec::new() }
     }
 
-    /// The link of an input port is cut, and all before has been given back: nothing more is until it is repaired. `rooms`: the bytes that each lane's
+    /// The link of an input port is cut, and all before has been given back: nothing more is until it is repaired. `rooms`: the bytes that each queue's
     /// buffer has room for; all of them are owed from now on.
     #[cold]
     pub(crate) fn cut(&mut self, ingress: u16, rooms: impl Iterator<Item = u32>) {
         self.cut.push(ingress);
-        let first = usize::from(ingress) * self.lanes;
+        let first = usize::from(ingress) * self.queues;
         for (account, room) in self.accounts[first..].iter_mut().zip(rooms) {
             // What has been noted at this very instant comes on top.
             account.owed = room - account.noted;
         }
     }
 
-    /// The link is repaired: what each lane owes goes back at once.
+    /// The link is repaired: what each queue owes goes back at once.
     #[cold]
     pub(crate) fn restore(&mut self, ingress: u16) -> Vec<u32> {
         self.cut.retain(|&port| port != ingress);
-        let first = usize::from(ingress) * self.lanes;
-        let accounts = &mut self.accounts[first..first + self.lanes];
+        let first = usize::from(ingress) * self.queues;
+        let accounts = &mut self.accounts[first..first + self.queues];
         accounts.iter_mut().map(|account| std::mem::take(&mut account.owed)).collect()
     }
 
-    /// A packet leaves the buffer of an input port and lane at `at`.
+    /// A packet leaves the buffer of an input port and queue at `at`.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "at most 65,535 ports with at most 31 lanes each")]
-    pub(crate) fn note(&mut self, ingress: u16, lane: usize, at: Time, bytes: u32) {
-        let account = usize::from(ingress) * self.lanes + lane;
+    #[expect(clippy::cast_possible_truncation, reason = "at most 65,535 ports with at most 31 queues each")]
+    pub(crate) fn note(&mut self, ingress: u16, queue: usize, at: Time, bytes: u32) {
+        let account = usize::from(ingress) * self.queues + queue;
         self.accounts[account].noted += bytes;
         self.left.push((at, account as u32, bytes));
     }
 
     /// A packet leaves a buffer whose packets leave in order: what goes back at once, if anything does.
     #[inline]
-    pub(crate) fn take(&mut self, ingress: u16, lane: usize, bytes: u32) -> Option<u32> {
-        let Account { owed, .. } = &mut self.accounts[usize::from(ingress) * self.lanes + lane];
+    pub(crate) fn take(&mut self, ingress: u16, queue: usize, bytes: u32) -> Option<u32> {
+        let Account { owed, .. } = &mut self.accounts[usize::from(ingress) * self.queues + queue];
         *owed += bytes;
         (*owed >= self.batch && !self.cut.contains(&ingress)).then(|| std::mem::take(owed))
     }
@@ -85,9 +85,9 @@ impl Returns {
     }
 
     /// All ports have started everything before `until`: gives back the batches that are full by then, in order of time.
-    #[expect(clippy::cast_possible_truncation, reason = "accounts are numbered by port and lane")]
+    #[expect(clippy::cast_possible_truncation, reason = "accounts are numbered by port and queue")]
     pub(crate) fn give_back(&mut self, until: Time, mut credit: impl FnMut(u16, u8, Time, u32)) {
-        let Returns { lanes, batch, accounts, left, of_batches, cut } = self;
+        let Returns { queues, batch, accounts, left, of_batches, cut } = self;
         let mut later = 0;
         for place in 0..left.len() {
             let (at, account, bytes) = left[place];
@@ -115,17 +115,17 @@ impl Returns {
             // What leaves in one instant goes back together.
             let is_whole = departures.peek().is_none_or(|&(next, other, _)| (next, other) != (at, account));
             if is_whole && *owed >= *batch {
-                let (ingress, lane) = (account as usize / *lanes, account as usize % *lanes);
+                let (ingress, queue) = (account as usize / *queues, account as usize % *queues);
                 if !cut.contains(&(ingress as u16)) {
-                    credit(ingress as u16, lane as u8, at, std::mem::take(owed));
+                    credit(ingress as u16, queue as u8, at, std::mem::take(owed));
                 }
             }
         }
     }
 
     /// Bytes that have left a buffer and not gone back.
-    pub(crate) fn owed(&self, ingress: u16, lane: usize) -> u64 {
-        let account = usize::from(ingress) * self.lanes + lane;
+    pub(crate) fn owed(&self, ingress: u16, queue: usize) -> u64 {
+        let account = usize::from(ingress) * self.queues + queue;
         let Account { owed, noted } = self.accounts[account];
         u64::from(owed) + u64::from(noted)
     }
@@ -176,10 +176,10 @@ mod tests {
         ) {
             let mut expected = Returns::new(3, 2, batch);
             let mut all = Vec::new();
-            for &(at, ingress, lane, bytes) in &departures {
-                expected.note(ingress, lane, Time(at), bytes);
+            for &(at, ingress, queue, bytes) in &departures {
+                expected.note(ingress, queue, Time(at), bytes);
             }
-            expected.give_back(Time(100), |ingress, lane, at, bytes| all.push((at, ingress, lane, bytes)));
+            expected.give_back(Time(100), |ingress, queue, at, bytes| all.push((at, ingress, queue, bytes)));
 
             let mut returns = Returns::new(3, 2, batch);
             let mut given = Vec::new();
@@ -187,12 +187,12 @@ mod tests {
             stops.sort_unstable();
             let mut from = 0;
             for stop in stops {
-                for &(at, ingress, lane, bytes) in departures.iter().rev() {
+                for &(at, ingress, queue, bytes) in departures.iter().rev() {
                     if (from..stop).contains(&at) {
-                        returns.note(ingress, lane, Time(at), bytes);
+                        returns.note(ingress, queue, Time(at), bytes);
                     }
                 }
-                returns.give_back(Time(stop), |ingress, lane, at, bytes| given.push((at, ingress, lane, bytes)));
+                returns.give_back(Time(stop), |ingress, queue, at, bytes| given.push((at, ingress, queue, bytes)));
                 from = stop;
             }
             prop_assert_eq!(all, given);

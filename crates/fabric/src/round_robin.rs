@@ -1,37 +1,39 @@
 //! Deficit round robin (Shreedhar and Varghese, SIGCOMM'95).
 
-/// Whose turn it is among the lanes of one port, and what each may still send in it.
+/// The service state of the queues of one port: which one is served, and how much each may still send.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
-    turn: usize,
+    /// The queue that is served.
+    current: usize,
+    /// Bytes that each may still send.
     deficit: Vec<u32>,
 }
 
 impl RoundRobin {
-    /// Of this many lanes, the first has its turn.
-    pub fn new(lanes: usize) -> Self {
-        RoundRobin { turn: 0, deficit: vec![0; lanes] }
+    /// The first of a number of queues is served.
+    pub fn new(queues: usize) -> Self {
+        RoundRobin { current: 0, deficit: vec![0; queues] }
     }
 
-    /// The lane that sends next among those with a bit in `ready` (at least one), and takes the size of its next packet from its deficit.
+    /// The queue that sends next among those with a bit in `ready` (at least one), and takes the size of its next packet from its deficit.
     ///
-    /// A lane whose turn comes gets its quantum more; what it leaves of it is lost when it has nothing to send, so that an idle lane's
+    /// A queue that comes to be served gets its quantum more; what it leaves of it is lost when it has nothing to send, so that an idle queue's
     /// share goes to the others. Every quantum must suffice for the largest packet.
     pub fn pick(&mut self, ready: u32, quanta: &[u32], size: impl Fn(usize) -> u32) -> usize {
         loop {
-            let lane = self.turn;
-            if ready >> lane & 1 == 1 {
-                let size = size(lane);
-                if self.deficit[lane] >= size {
-                    self.deficit[lane] -= size;
-                    return lane;
+            let queue = self.current;
+            if ready >> queue & 1 == 1 {
+                let size = size(queue);
+                if self.deficit[queue] >= size {
+                    self.deficit[queue] -= size;
+                    return queue;
                 }
             } else {
-                self.deficit[lane] = 0;
+                self.deficit[queue] = 0;
             }
-            let after = ready & !((2u32 << lane) - 1);
-            self.turn = if after != 0 { after } else { ready }.trailing_zeros() as usize;
-            self.deficit[self.turn] = self.deficit[self.turn].saturating_add(quanta[self.turn]);
+            let after = ready & !((2u32 << queue) - 1);
+            self.current = if after != 0 { after } else { ready }.trailing_zeros() as usize;
+            self.deficit[self.current] = self.deficit[self.current].saturating_add(quanta[self.current]);
         }
     }
 }
@@ -41,28 +43,28 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Bytes per lane after this many bytes in all, every lane always ready unless idle.
+    /// Bytes per queue after this many bytes in all, every queue always ready unless idle.
     fn serve(quanta: &[u32], sizes: &[u32], ready: u32, total: u64) -> Vec<u64> {
         let mut robin = RoundRobin::new(quanta.len());
         let mut sent = vec![0; quanta.len()];
         while sent.iter().sum::<u64>() < total {
-            let lane = robin.pick(ready, quanta, |lane| sizes[lane]);
-            sent[lane] += u64::from(sizes[lane]);
+            let queue = robin.pick(ready, quanta, |queue| sizes[queue]);
+            sent[queue] += u64::from(sizes[queue]);
         }
         sent
     }
 
     #[test]
-    fn an_idle_lane_leaves_its_share_to_the_others() {
+    fn an_idle_queue_leaves_its_share_to_the_others() {
         assert_eq!(serve(&[1500, 3000, 4500], &[1500; 3], 0b101, 60_000), [15_000, 0, 45_000]);
     }
 
-    /// A lane that was idle does not send what it could have sent: its next turn is worth one quantum.
+    /// A queue that was idle does not send what it could have sent: its next turn is worth one quantum.
     #[test]
-    fn what_an_idle_lane_leaves_of_its_turn_is_lost() {
+    fn what_an_idle_queue_leaves_of_its_turn_is_lost() {
         let mut robin = RoundRobin::new(2);
         let mut pick = |ready| robin.pick(ready, &[1500, 1500], |_| 500);
-        // Lane 0 sends one of the three packets of its turn and is idle; lane 1 has two turns meanwhile.
+        // Queue 0 sends one of the three packets of its turn and is idle; queue 1 has two turns meanwhile.
         assert_eq!([(); 4].map(|()| pick(0b11)), [1, 1, 1, 0]);
         assert_eq!([(); 6].map(|()| pick(0b10)), [1; 6]);
         assert_eq!([(); 4].map(|()| pick(0b11)), [0, 0, 0, 1]);
@@ -71,16 +73,16 @@ mod tests {
     proptest! {
         #[test]
         fn shares_hold_within_a_quantum_whatever_the_packets(
-            lanes in prop::collection::vec((1..8u32, 64..1500u32), 2..6),
+            queues in prop::collection::vec((1..8u32, 64..1500u32), 2..6),
         ) {
-            let quanta: Vec<u32> = lanes.iter().map(|lane| lane.0 * 1500).collect();
-            let sizes: Vec<u32> = lanes.iter().map(|lane| lane.1).collect();
-            let sent = serve(&quanta, &sizes, (1 << lanes.len()) - 1, 1_000_000);
+            let quanta: Vec<u32> = queues.iter().map(|queue| queue.0 * 1500).collect();
+            let sizes: Vec<u32> = queues.iter().map(|queue| queue.1).collect();
+            let sent = serve(&quanta, &sizes, (1 << queues.len()) - 1, 1_000_000);
             let (all, sum) = (sent.iter().sum::<u64>(), quanta.iter().sum::<u32>());
-            for (lane, &bytes) in sent.iter().enumerate() {
-                let fair = all as f64 * f64::from(quanta[lane]) / f64::from(sum);
+            for (queue, &bytes) in sent.iter().enumerate() {
+                let fair = all as f64 * f64::from(quanta[queue]) / f64::from(sum);
                 let slack = f64::from(sum) + 1500.0;
-                prop_assert!((bytes as f64 - fair).abs() <= slack, "{lane}: {bytes} of {fair}");
+                prop_assert!((bytes as f64 - fair).abs() <= slack, "{queue}: {bytes} of {fair}");
             }
         }
     }

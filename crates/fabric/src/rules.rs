@@ -1,4 +1,4 @@
-//! A checked fabric in the form that ports work with: lanes, quanta, thresholds as numbers.
+//! A checked fabric in the form that ports work with: queues, quanta, thresholds as numbers.
 
 use netloom_units::{Bytes, Time};
 use rand::Rng;
@@ -9,11 +9,11 @@ use crate::packet::{Packet, PacketKind};
 use crate::queue::Queue;
 use crate::queue::tail_drop::TailDrop;
 
-/// The lane of PAUSE frames, before everything else.
+/// The queue of PAUSE frames, before everything else.
 pub(crate) const LINK: usize = 0;
-/// The lane of ACKs and congestion notifications.
+/// The queue of ACKs and congestion notifications.
 pub(crate) const CONTROL: usize = 1;
-/// The first data lane.
+/// The first data queue.
 pub(crate) const DATA: usize = 2;
 
 /// How packets are trimmed.
@@ -21,7 +21,7 @@ pub(crate) const DATA: usize = 2;
 pub(crate) struct Trims {
     /// Control packets per data packet while both wait.
     pub(crate) control_weight: u32,
-    /// Most bytes in the control lane.
+    /// Most bytes in the control queue.
     pub(crate) control_buffer: u64,
     pub(crate) header_size: u16,
     pub(crate) return_to_sender: bool,
@@ -29,30 +29,30 @@ pub(crate) struct Trims {
 
 /// What the ports of all nodes have in common.
 ///
-/// A port's queues are *lanes*: one for PAUSE frames, one for control packets, then one per traffic class and virtual channel: strict
+/// A port has several *queues*: one for PAUSE frames, one for control packets, then one per traffic class and virtual channel: strict
 /// classes in their order, then those that share by deficit round robin. The virtual channels of a class take turns.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Lanes of a port.
-    pub(crate) lanes: usize,
-    has_one_data_lane: bool,
-    /// First data lane that is served in turn; those before are served by strict priority.
+    /// Queues of a port.
+    pub(crate) queues: usize,
+    has_one_data_queue: bool,
+    /// First data queue that is served in turn; those before are served by strict priority.
     pub(crate) first_shared: usize,
-    /// First lane that does not simply go before all that follow: the same, or that of control packets if they may have to wait for data.
-    pub(crate) first_in_turn: usize,
-    /// Bytes per turn of the lanes served in turn.
+    /// First queue that does not simply go before all that follow: the same, or that of control packets if they may have to wait for data.
+    pub(crate) first_scheduled: usize,
+    /// Bytes per turn of the queues served in turn.
     pub(crate) quanta: Vec<u32>,
-    /// The lane of each kind of packet; the first one of data. One look instead of several questions per packet.
-    lane_of_kind: [u8; PacketKind::MOST],
+    /// The queue of each kind of packet; the first one of data. One look instead of several questions per packet.
+    queue_of_kind: [u8; PacketKind::MOST],
     /// Whether control packets go before data.
     has_control_priority: bool,
-    /// First lane of each class.
-    lane_of_class: [u8; MOST_CLASSES],
+    /// First queue of each class.
+    queue_of_class: [u8; MOST_CLASSES],
     /// Virtual channels per class.
     vcs: u8,
-    /// Most bytes in an output lane.
+    /// Most bytes in an output queue.
     pub(crate) buffer: u64,
-    /// Bytes in an output lane up to which nothing is dropped: the same, or less where some packets are dropped before it is full, each with the probability, in units of 2⁻³².
+    /// Bytes in an output queue up to which nothing is dropped: the same, or less where some packets are dropped before it is full, each with the probability, in units of 2⁻³².
     pub(crate) safe: u64,
     early_drop: u64,
     pub(crate) ecn: Option<Ecn>,
@@ -60,7 +60,7 @@ pub struct Rules {
     pub(crate) marks_departures: bool,
     /// The seed of the draws that this takes.
     pub(crate) seed: u64,
-    /// Whether it matters to a packet that arrives how long an output lane is, or whether its channel is cut.
+    /// Whether it matters to a packet that arrives how long an output queue is, or whether its channel is cut.
     pub(crate) watches_queues: bool,
     /// Bytes after which a packet is forwarded.
     pub(crate) cut_through: Option<Bytes>,
@@ -88,18 +88,21 @@ pub(crate) enum Step {
 
 impl Rules {
     /// The rules of a checked fabric. `packet` is the largest packet, `vcs` the number of virtual channels per class.
-    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a port has at most 31 queues: FlowControl::most_vcs"
+    )]
     pub fn new(fabric: &Fabric, packet: Bytes, vcs: u8) -> Self {
         let options = &fabric.options;
         let (classes, vcs) = (fabric.classes(), if fabric.is_lossless() { vcs.max(1) } else { 1 });
         let share = |class: usize| options.classes.get(class).and_then(|class| class.share);
         let mut order: Vec<usize> = (0..classes).collect();
         order.sort_by_key(|&class| share(class).is_some());
-        let mut lane_of_class = [DATA as u8; MOST_CLASSES];
+        let mut queue_of_class = [DATA as u8; MOST_CLASSES];
         for (rank, &class) in order.iter().enumerate() {
-            lane_of_class[class] = (DATA + rank * usize::from(vcs)) as u8;
+            queue_of_class[class] = (DATA + rank * usize::from(vcs)) as u8;
         }
-        let lanes = DATA + classes * usize::from(vcs);
+        let queues = DATA + classes * usize::from(vcs);
         let strict = (0..classes).filter(|&class| share(class).is_none()).count();
         let first_shared = if vcs > 1 { DATA } else { DATA + strict };
         // The least share gets a packet per turn, so that every turn sends something.
@@ -110,13 +113,13 @@ impl Rules {
                 .iter()
                 .map(|&share| (packet.0 * share / least).min(u64::from(u32::MAX)) as u32)
                 .collect(),
-            _ => vec![packet.0 as u32; lanes - DATA],
+            _ => vec![packet.0 as u32; queues - DATA],
         };
-        let mut lane_of_kind =
+        let mut queue_of_kind =
             [if options.control_priority { CONTROL } else { DATA } as u8; PacketKind::MOST];
-        lane_of_kind[PacketKind::Data.index()] = DATA as u8;
+        queue_of_kind[PacketKind::Data.index()] = DATA as u8;
         for kind in [PacketKind::Pause, PacketKind::Credit, PacketKind::Missed, PacketKind::Report] {
-            lane_of_kind[kind.index()] = LINK as u8;
+            queue_of_kind[kind.index()] = LINK as u8;
         }
         let buffer = fabric.queue_room(packet).map_or(u64::MAX, |room| room.0);
         let mut trims = None;
@@ -135,14 +138,14 @@ impl Rules {
             early_drop = (random.probability * (1u64 << 32) as f64) as u64;
         }
         Rules {
-            lanes,
-            has_one_data_lane: lanes == DATA + 1,
+            queues,
+            has_one_data_queue: queues == DATA + 1,
             first_shared,
-            first_in_turn: if trims.is_some() { CONTROL } else { first_shared },
+            first_scheduled: if trims.is_some() { CONTROL } else { first_shared },
             quanta,
-            lane_of_kind,
+            queue_of_kind,
             has_control_priority: options.control_priority,
-            lane_of_class,
+            queue_of_class,
             vcs,
             buffer,
             safe,
@@ -177,7 +180,7 @@ impl Rules {
         Rules { watches_queues: true, ..self }
     }
 
-    /// Whether a packet with which an output lane holds more than what is safe is dropped.
+    /// Whether a packet with which an output queue holds more than what is safe is dropped.
     #[cold]
     #[inline(never)]
     pub(crate) fn drops(&self, bytes: u64, random: &mut impl Rng) -> bool {
@@ -190,18 +193,18 @@ impl Rules {
         self.is_lossless
     }
 
-    /// Data lanes of a port.
-    pub fn data_lanes(&self) -> usize {
-        self.lanes - DATA
+    /// Data queues of a port.
+    pub fn data_queues(&self) -> usize {
+        self.queues - DATA
     }
 
-    /// The data lane, from 0, in which a packet of a class leaves its host.
-    pub fn first_lane(&self, class: u8) -> usize {
-        usize::from(self.lane_of_class[usize::from(class)]) - DATA
+    /// The data queue, from 0, in which a packet of a class leaves its host.
+    pub fn first_queue(&self, class: u8) -> usize {
+        usize::from(self.queue_of_class[usize::from(class)]) - DATA
     }
 
-    /// The data lanes, from 0, that are served in turn, and the bytes per turn of each.
-    pub fn shared_lanes(&self) -> (usize, &[u32]) {
+    /// The data queues, from 0, that are served in turn, and the bytes per turn of each.
+    pub fn shared_queues(&self) -> (usize, &[u32]) {
         (self.first_shared - DATA, &self.quanta)
     }
 
@@ -211,40 +214,49 @@ impl Rules {
         self.packet as u32
     }
 
-    /// The class and virtual channel of a data lane.
-    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
-    pub fn describe_lane(&self, lane: usize) -> (u8, u8) {
+    /// The class and virtual channel of a data queue.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a port has at most 31 queues: FlowControl::most_vcs"
+    )]
+    pub fn describe_queue(&self, queue: usize) -> (u8, u8) {
         let vcs = usize::from(self.vcs);
-        let start = (DATA + lane / vcs * vcs) as u8;
-        let class = self.lane_of_class.iter().position(|&first| first == start).unwrap_or(0);
-        (class as u8, (lane % vcs) as u8)
+        let start = (DATA + queue / vcs * vcs) as u8;
+        let class = self.queue_of_class.iter().position(|&first| first == start).unwrap_or(0);
+        (class as u8, (queue % vcs) as u8)
     }
 
-    /// The lane of a kind of packet; the first one of data.
+    /// The queue of a kind of packet; the first one of data.
     #[inline(always)]
-    fn lane_of_kind(&self, kind: PacketKind) -> usize {
-        usize::from(self.lane_of_kind[kind.index() % PacketKind::MOST])
+    fn queue_of_kind(&self, kind: PacketKind) -> usize {
+        usize::from(self.queue_of_kind[kind.index() % PacketKind::MOST])
     }
 
-    /// The lane in which packets of a kind leave every port, where packets are not trimmed; none if there are several.
+    /// The queue in which packets of a kind leave every port, where packets are not trimmed; none if there are several.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
-    pub fn only_lane(&self, kind: PacketKind) -> Option<u16> {
-        let lane = self.lane_of_kind(kind);
-        (self.has_one_data_lane || lane < DATA).then_some(lane as u16)
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a port has at most 31 queues: FlowControl::most_vcs"
+    )]
+    pub fn only_queue(&self, kind: PacketKind) -> Option<u16> {
+        let queue = self.queue_of_kind(kind);
+        (self.has_one_data_queue || queue < DATA).then_some(queue as u16)
     }
 
-    /// The lane in which data leave every port; none if there are several.
+    /// The queue in which data leave every port; none if there are several.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
-    pub fn only_data_lane(&self) -> Option<u16> {
-        self.has_one_data_lane.then_some(DATA as u16)
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a port has at most 31 queues: FlowControl::most_vcs"
+    )]
+    pub fn only_data_queue(&self) -> Option<u16> {
+        self.has_one_data_queue.then_some(DATA as u16)
     }
 
-    /// Whether the packet queues in a data lane.
+    /// Whether the packet waits in a data queue.
     #[inline(always)]
-    pub(crate) fn is_in_data_lane(&self, packet: &Packet) -> bool {
-        self.lane_of_kind(packet.kind) >= DATA
+    pub(crate) fn is_in_data_queue(&self, packet: &Packet) -> bool {
+        self.queue_of_kind(packet.kind) >= DATA
     }
 
     /// Whether a data packet without room is simply dropped: nothing is trimmed, and no flow control keeps room for it.
@@ -252,13 +264,13 @@ impl Rules {
         self.drops_tail
     }
 
-    /// The lane in which a packet leaves a node; `step` says which virtual channel it takes after its present one.
+    /// The queue in which a packet leaves a node; `step` says which virtual channel it takes after its present one.
     #[inline(always)]
-    pub(crate) fn lane_out(&self, packet: &Packet, step: impl FnOnce() -> Step) -> usize {
-        let lane = self.lane_of_kind(packet.kind);
-        // One data lane is the rule, and then there is nothing more to look up.
-        if self.has_one_data_lane || lane < DATA {
-            return lane;
+    pub(crate) fn queue_out(&self, packet: &Packet, step: impl FnOnce() -> Step) -> usize {
+        let queue = self.queue_of_kind(packet.kind);
+        // One data queue is the rule, and then there is nothing more to look up.
+        if self.has_one_data_queue || queue < DATA {
+            return queue;
         }
         let vc = match packet.trail.vc() {
             None => 0,
@@ -268,36 +280,39 @@ impl Rules {
                 Step::Next => (vc + 1).min(self.vcs - 1),
             },
         };
-        usize::from(self.lane_of_class[usize::from(packet.flags.class())] + vc)
+        usize::from(self.queue_of_class[usize::from(packet.flags.class())] + vc)
     }
 
     /// The same where packets are trimmed.
-    pub(crate) fn trimming_lane(&self, packet: &Packet) -> usize {
+    pub(crate) fn trimming_queue(&self, packet: &Packet) -> usize {
         match packet.is_data() && packet.flags.is_urgent() && self.has_control_priority {
             true => CONTROL,
-            false => self.lane_out(packet, || Step::Next),
+            false => self.queue_out(packet, || Step::Next),
         }
     }
 
-    /// The data lane, from 0, whose input buffer a data packet occupies.
-    pub fn data_lane_in(&self, packet: &Packet) -> usize {
-        self.lane_in(packet)
+    /// The data queue, from 0, whose input buffer a data packet occupies.
+    pub fn data_queue_in(&self, packet: &Packet) -> usize {
+        self.queue_in(packet)
     }
 
-    /// The data lane, from 0, whose input buffer a packet occupies.
+    /// The data queue, from 0, whose input buffer a packet occupies.
     #[inline(always)]
-    pub(crate) fn lane_in(&self, packet: &Packet) -> usize {
-        if self.has_one_data_lane {
+    pub(crate) fn queue_in(&self, packet: &Packet) -> usize {
+        if self.has_one_data_queue {
             return 0;
         }
         let vc = packet.trail.vc().unwrap_or(0);
-        usize::from(self.lane_of_class[usize::from(packet.flags.class())] + vc) - DATA
+        usize::from(self.queue_of_class[usize::from(packet.flags.class())] + vc) - DATA
     }
 
-    /// The virtual channel of a lane.
+    /// The virtual channel of a queue.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
-    pub(crate) fn vc_of(&self, lane: usize) -> u8 {
-        if self.vcs == 1 { 0 } else { ((lane - DATA) % usize::from(self.vcs)) as u8 }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a port has at most 31 queues: FlowControl::most_vcs"
+    )]
+    pub(crate) fn vc_of(&self, queue: usize) -> u8 {
+        if self.vcs == 1 { 0 } else { ((queue - DATA) % usize::from(self.vcs)) as u8 }
     }
 }

@@ -36,22 +36,22 @@ proptest! {
             link.plan(Time(1), Event::Up(Packet { flags: netloom_fabric::Flags::new(class, false), ..data(0, size) }));
         }
         // The way on is stopped by taking its credits away: whatever leaves port 1 earns some only now and then.
-        for (index, &lanes) in stops.iter().enumerate() {
-            for lane in (0..2).filter(|lane| lanes >> lane & 1 == 1) {
-                let credit = Credit { port: 1, lane, bytes: 300 };
+        for (index, &queues) in stops.iter().enumerate() {
+            for queue in (0..2).filter(|queue| queues >> queue & 1 == 1) {
+                let credit = Credit { port: 1, queue, bytes: 300 };
                 link.plan(ns(1000 + 2000 * index as u64), Event::Down(1, credit.to_packet()));
             }
         }
         let mut least = u64::MAX;
         link.run(ns(40_000), |link, _| {
-            for lane in 0..2 {
-                let at = |map: &std::collections::BTreeMap<usize, u64>| map.get(&lane).copied().unwrap_or(0);
+            for queue in 0..2 {
+                let at = |map: &std::collections::BTreeMap<usize, u64>| map.get(&queue).copied().unwrap_or(0);
                 let waiting = link.down.ports.waiting_packets(&link.down.rules);
                 let held: u64 = waiting
-                    .filter(|(port, of, _)| *port == 1 && *of == Some(lane))
+                    .filter(|(port, of, _)| *port == 1 && *of == Some(queue))
                     .map(|(_, _, packet)| u64::from(packet.size))
                     .sum();
-                let left = link.up.ports.credits(0, lane).unwrap();
+                let left = link.up.ports.credits(0, queue).unwrap();
                 least = least.min(left);
                 assert_eq!(left + at(&link.on_way) + held + at(&link.credits_on_way), buffer);
             }

@@ -3,12 +3,12 @@
 mod common;
 
 use common::*;
-use netloom_fabric::{ChannelFaults, DropCause, Fabric, FabricOptions, LossySpell, PortSpec};
+use netloom_fabric::{ChannelFaults, DropCause, Fabric, FabricOptions, LossInterval, PortSpec};
 use netloom_units::{Bytes, Time};
 use proptest::prelude::*;
 use rand_pcg::Pcg64Mcg;
 
-fn faulty(cuts: Vec<(Time, Time)>, losses: Vec<LossySpell>) -> PortSpec {
+fn faulty(cuts: Vec<(Time, Time)>, losses: Vec<LossInterval>) -> PortSpec {
     let faults = ChannelFaults::new(cuts, losses, Pcg64Mcg::new(7)).map(Box::new);
     PortSpec { faults, ..spec(0) }
 }
@@ -103,14 +103,15 @@ fn cuts_that_overlap_are_one() {
 #[test]
 fn packets_are_lost_at_random_at_the_rate_that_was_written() {
     let probability = (0.25 * 2f64.powi(32)) as u32;
-    let mut node = node(faulty(vec![], vec![LossySpell { from: ns(0), until: ns(4_000_000), probability }]));
+    let mut node =
+        node(faulty(vec![], vec![LossInterval { from: ns(0), until: ns(4_000_000), probability }]));
     for seq in 0..40_000u32 {
         node.put(ns(u64::from(seq) * 200), 0, data(seq, 100));
     }
     node.advance(ns(9_000_000));
     let lost = node.ports.dropped().data(DropCause::Fault);
     assert_eq!(lost as usize + node.left.packets.len(), 40_000);
-    // 20,000 packets within the spell, three standard deviations: 3 × √(20,000 × 3/16) = 184.
+    // 20,000 packets within the interval, three standard deviations: 3 × √(20,000 × 3/16) = 184.
     assert!(lost.abs_diff(5_000) < 184, "{lost}");
     assert!(node.left.packets.iter().filter(|packet| packet.2.seq >= 20_000).count() == 20_000);
 }
@@ -131,7 +132,7 @@ proptest! {
     ) {
         let cuts: Vec<_> = cuts.into_iter().map(|(from, long)| (ns(from), ns(from + long))).collect();
         let losses: Vec<_> =
-            probability.map(|probability| LossySpell { from: ns(2_000), until: ns(9_000), probability }).into_iter().collect();
+            probability.map(|probability| LossInterval { from: ns(2_000), until: ns(9_000), probability }).into_iter().collect();
         let run = |looks: bool| {
             let options = FabricOptions { buffer: buffer.map(Bytes), ..FabricOptions::default() };
             let fabric = Fabric { options, ..Fabric::default() };

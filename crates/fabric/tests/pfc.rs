@@ -117,14 +117,14 @@ proptest! {
             link.plan(Time(1), Event::Down(0, data(0, clip(size))));
         }
         let span = cable.down.1.serialize(Bytes(burst * repeats));
-        for (index, &lanes) in stops.iter().enumerate() {
-            link.stop(Time(span.0 * (index as u64 + 1) / 10), lanes);
+        for (index, &queues) in stops.iter().enumerate() {
+            link.stop(Time(span.0 * (index as u64 + 1) / 10), queues);
         }
         link.run(span + span + Time(50_000_000), |_, _| {});
         prop_assert_eq!(link.lost, 0);
         // If nothing ever leaves, a burst that no set of buffers holds must be paused; a class that goes on may spare that.
         prop_assert!(is_short || repeats == 40 || !stops.is_empty() || !link.pauses.is_empty());
-        // A lane that the neighbour has paused does not start another packet.
+        // A queue that the neighbour has paused does not start another packet.
         if !cut_through {
             for (start, packet) in link.starts() {
                 let last = link.pauses.iter().rev().find(|pause| pause.0 <= start).unwrap();
@@ -165,7 +165,7 @@ fn thresholds_by_hand() {
     assert_eq!(starts[16..18], [3_200_000, 23_700_000]);
     // Downstream sends as fast as it receives from then on, so nothing is paused again.
     assert_eq!(link.pauses.len(), 3);
-    // Data waited upstream while the lane was paused, from 3300 to 23,700.
+    // Data waited upstream while the queue was paused, from 3300 to 23,700.
     let stats = link.up.ports.stats_of(0, ns(60_000));
     assert_eq!((stats.paused, stats.pauses, stats.packets), (ns(20_400), 1, 40));
 }
@@ -185,9 +185,9 @@ fn pause_time_counts_while_something_waits() {
     assert_eq!(node.left.at(10), [(0, 1900)]);
 }
 
-/// One frame speaks for all lanes, and says what holds when it leaves.
+/// One frame speaks for all queues, and says what holds when it leaves.
 #[test]
-fn lanes_that_pause_together_share_a_frame() {
+fn queues_that_pause_together_share_a_frame() {
     let mut fabric: Fabric =
         with(FlowControl::Pfc(Pfc { buffer: Bytes(1000), headroom: Some(Bytes(700)), ..Pfc::default() }));
     fabric.options.classes = classes(&[None, None]);
@@ -202,7 +202,7 @@ fn lanes_that_pause_together_share_a_frame() {
     node.advance(ns(1000));
     let frames: Vec<(u64, u32)> = (node.left.packets.iter())
         .filter(|left| left.2.kind == PacketKind::Pause)
-        .map(|left| (left.1.0, left.2.paused_lanes()))
+        .map(|left| (left.1.0, left.2.paused_queues()))
         .collect();
     assert_eq!(frames, [(1_264_000, 0b11)]);
 }

@@ -367,10 +367,10 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let one = (0..6000u64, 0..PORTS, 0..PORTS, 65..400u16, 0..8u32, 0..4u32);
     prop::collection::vec(one, 1..120).prop_map(|mut all| {
         all.sort_unstable();
-        let of = |(seq, (at, ingress, port, size, kind, lanes)): (usize, (u64, u16, u16, u16, u32, u32))| {
+        let of = |(seq, (at, ingress, port, size, kind, queues)): (usize, (u64, u16, u16, u16, u32, u32))| {
             let packet = match kind {
                 0 => Packet { size: if size % 3 == 1 { size } else { 64 }, ..ack(seq as u32) },
-                1 => pause(ingress, lanes),
+                1 => pause(ingress, queues),
                 _ => Packet { flags: Flags::new((kind % 2) as u8, false), ..data(seq as u32, size) },
             };
             // Two ports draw most of what comes, so that queues build up.
@@ -447,7 +447,7 @@ fn run(
             if packet.kind == PacketKind::Data {
                 let credit = Credit {
                     port: (channel - 10) as u16,
-                    lane: node.rules.first_lane(packet.flags.class()) as u8 + packet.trail.vc().unwrap(),
+                    queue: node.rules.first_queue(packet.flags.class()) as u8 + packet.trail.vc().unwrap(),
                     bytes: u32::from(packet.size),
                 };
                 let back = Arrival { at: 0, ingress: 0, port: 0, packet: credit.to_packet() };
@@ -470,7 +470,7 @@ fn run(
         crossed.entry(*channel).or_default().push(what);
     }
     let mut credits: Vec<_> =
-        node.left.credits.iter().map(|(to, at, credit)| (*to, *at, credit.lane, credit.bytes)).collect();
+        node.left.credits.iter().map(|(to, at, credit)| (*to, *at, credit.queue, credit.bytes)).collect();
     credits.sort_unstable();
     fates.sort_unstable();
     let stats = (0..PORTS).map(|port| node.ports.stats_of(port, ns(500_000))).collect();
@@ -508,7 +508,7 @@ fn flow_controls() -> impl Strategy<Value = FlowControl> {
 }
 
 /// Classes, and virtual channels per class.
-fn lanes() -> impl Strategy<Value = (Vec<Option<u32>>, u8)> {
+fn data_queues() -> impl Strategy<Value = (Vec<Option<u32>>, u8)> {
     prop_oneof![
         Just((vec![], 1)),
         Just((vec![], 2)),
@@ -530,7 +530,7 @@ proptest! {
         looks in prop::collection::vec(0..8000u64, 0..60),
         flow_control in flow_controls(),
         queue in queues(),
-        (shares, vcs) in lanes(),
+        (shares, vcs) in data_queues(),
         (buffer, mark, control_priority, is_bounded) in (400..3000u64, marks(), any::<bool>(), any::<bool>()),
     ) {
         let mut fabric = with(flow_control);

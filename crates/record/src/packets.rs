@@ -250,7 +250,7 @@ pub struct TraceRecord {
     pub dst: u32,
     /// Number of the flow at the data's source.
     pub flow: u32,
-    /// Data: its number within the flow. ACK: that of the packet it acknowledges. PAUSE: a bit per data lane, set for those that must wait.
+    /// Data: its number within the flow. ACK: that of the packet it acknowledges. PAUSE: a bit per data queue, set for those that must wait.
     pub seq: u32,
     /// Bytes on the wire.
     pub size: u32,

@@ -189,10 +189,10 @@ pub struct ChannelRecord {
     pub returned_to_sender: u64,
     /// Packets marked (ECN) at the port.
     pub marks: u64,
-    /// Time in which packets waited that flow control forbade to send: some data lane of the port was paused or without
-    /// credits, and not empty. Lanes that are blocked at the same time count once.
+    /// Time in which packets waited that flow control forbade to send: some data queue of the port was paused or without
+    /// credits, and not empty. Queues that are blocked at the same time count once.
     pub paused: Time,
-    /// How often flow control stopped the channel: PAUSE frames received for it, or times a lane's credits ran out.
+    /// How often flow control stopped the channel: PAUSE frames received for it, or times a queue's credits ran out.
     pub pauses: u64,
 }
 

@@ -196,8 +196,8 @@ pub struct Receipt {
     pub sent: Time,
     /// Its bytes on the wire.
     pub bytes: u32,
-    /// What serialisation added to its way so far.
-    pub way: Time,
+    /// Its serialisation time so far.
+    pub serialisation: Time,
     /// Channels it had crossed.
     pub hops: u32,
     /// Whether its source has enough left to send that draining the flow may be worth it.
@@ -225,8 +225,8 @@ pub struct Arrival {
     pub back: PortId,
     /// It had left its host at this time.
     pub sent: Time,
-    /// Serialisation had added this to its way.
-    pub way: Time,
+    /// Its serialisation time on the channels it had crossed.
+    pub serialisation: Time,
     /// Its source had turned an odd number of times ([`Signal::RunAhead`]).
     pub turned: bool,
 }

@@ -1,7 +1,7 @@
 //! Links that are slow, lossy or gone, for a while or for good.
 
 use netloom_engine::END_OF_TIME;
-use netloom_fabric::{ChannelFaults, LossySpell, apart};
+use netloom_fabric::{ChannelFaults, LossInterval, apart};
 use netloom_routing::{RouteTable, Routing};
 use netloom_topology::{ChannelId, LinkId, Network, NodeId, PortId};
 use netloom_transport::Transport;
@@ -135,11 +135,11 @@ pub struct Loss {
 pub(crate) struct Faults {
     /// Per link, whether it does not exist, as routing knows.
     pub(crate) cut: Vec<bool>,
-    /// Per channel that has some, the spells of reduced rate: from, until, fraction.
-    spells: ByChannel<(Time, Time, f64)>,
+    /// Per channel that has some, the intervals of reduced rate: from, until, fraction.
+    intervals: ByChannel<(Time, Time, f64)>,
     /// Per channel, when it is cut without routing knowing: from, until.
     cuts: ByChannel<(Time, Time)>,
-    losses: ByChannel<LossySpell>,
+    losses: ByChannel<LossInterval>,
     /// Per channel, in which of those cuts the switch before it tells sources of packets that come: from, until.
     signals: ByChannel<(Time, Time)>,
     /// The first fault with such a cut.
@@ -152,15 +152,15 @@ pub(crate) struct Faults {
     endless: Option<usize>,
     /// The first one that routing may get around.
     rerouted: Option<usize>,
-    /// The spells in which routes do without links.
+    /// The intervals in which routes do without links.
     pub(crate) withdrawals: Vec<Withdrawal>,
 }
 
 /// What there is for few channels.
 type ByChannel<T> = FxHashMap<ChannelId, Vec<T>>;
 
-fn of<T>(spells: &ByChannel<T>, channel: ChannelId) -> &[T] {
-    spells.get(&channel).map_or(&[], Vec::as_slice)
+fn of<T>(intervals: &ByChannel<T>, channel: ChannelId) -> &[T] {
+    intervals.get(&channel).map_or(&[], Vec::as_slice)
 }
 
 impl Faults {
@@ -172,7 +172,7 @@ impl Faults {
         let links = network.links().len();
         let mut laid = Faults {
             cut: vec![false; links],
-            spells: ByChannel::default(),
+            intervals: ByChannel::default(),
             cuts: ByChannel::default(),
             losses: ByChannel::default(),
             signals: ByChannel::default(),
@@ -193,14 +193,14 @@ impl Faults {
         }
         for &(link, rate) in network.error_rates() {
             for channel in [2 * link, 2 * link + 1] {
-                laid.losses.entry(channel).or_default().push(lossy_spell(Time::ZERO, None, rate));
+                laid.losses.entry(channel).or_default().push(loss_interval(Time::ZERO, None, rate));
             }
         }
         Ok(laid)
     }
 
     fn cut(&mut self, cut: &Cut, index: usize, network: &Network, seed: u64) -> Result<(), Invalid> {
-        check_spell(cut.from, cut.until)?;
+        check_interval(cut.from, cut.until)?;
         let choice = Choice {
             tier: cut.tier.as_deref(),
             links: cut.links,
@@ -271,7 +271,7 @@ impl Faults {
         let is_factor = degrade.rate_factor > 0.0 && degrade.rate_factor <= 1.0;
         let expected = "a number above 0 and at most 1 (to remove links use kind \"cut\")";
         Invalid::unless(is_factor, "rate_factor", expected, degrade.rate_factor)?;
-        check_spell(degrade.from, degrade.until)?;
+        check_interval(degrade.from, degrade.until)?;
         let choice = Choice {
             tier: degrade.tier.as_deref(),
             links: degrade.links,
@@ -281,7 +281,7 @@ impl Faults {
         };
         let until = degrade.until.unwrap_or(Time::MAX);
         for channel in choice.channels(network, seed, index, false)? {
-            self.spells.entry(channel).or_default().push((degrade.from, until, degrade.rate_factor));
+            self.intervals.entry(channel).or_default().push((degrade.from, until, degrade.rate_factor));
         }
         Ok(())
     }
@@ -290,7 +290,7 @@ impl Faults {
         let is_probability = loss.probability > 0.0 && loss.probability < 1.0;
         let expected = "a number above 0 and below 1 (to lose everything use kind \"cut\")";
         Invalid::unless(is_probability, "probability", expected, loss.probability)?;
-        check_spell(loss.from, loss.until)?;
+        check_interval(loss.from, loss.until)?;
         let choice = Choice {
             tier: loss.tier.as_deref(),
             links: loss.links,
@@ -298,9 +298,9 @@ impl Faults {
             channels: &loss.channels,
             switches: None,
         };
-        let spell = lossy_spell(loss.from, loss.until, loss.probability);
+        let interval = loss_interval(loss.from, loss.until, loss.probability);
         for channel in choice.channels(network, seed, index, false)? {
-            self.losses.entry(channel).or_default().push(spell);
+            self.losses.entry(channel).or_default().push(interval);
         }
         self.is_losing = true;
         Ok(())
@@ -395,24 +395,24 @@ impl Faults {
             return Box::default();
         }
         let ports = (0..).zip(network.ports(node));
-        let spells = |(port, &channel)| {
+        let intervals = |(port, &channel)| {
             of(&self.signals, channel).iter().map(move |&(from, until)| (port, from, until))
         };
-        ports.flat_map(spells).collect()
+        ports.flat_map(intervals).collect()
     }
 
-    /// The rate at time zero and its later changes. Overlapping spells multiply.
+    /// The rate at time zero and its later changes. Overlapping intervals multiply.
     pub(crate) fn schedule(&self, channel: ChannelId, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
-        let spells = of(&self.spells, channel);
-        if spells.is_empty() {
+        let intervals = of(&self.intervals, channel);
+        if intervals.is_empty() {
             return (rate, Vec::new());
         }
         let rate_at = |time: Time| {
-            let active = spells.iter().filter(|&&(from, until, _)| from <= time && time < until);
+            let active = intervals.iter().filter(|&&(from, until, _)| from <= time && time < until);
             // A link never stands still: that would be a cut.
             active.fold(rate, |rate, &(_, _, fraction)| rate.scale(fraction)).max(Rate(1))
         };
-        let mut instants: Vec<Time> = spells.iter().flat_map(|&(from, until, _)| [from, until]).collect();
+        let mut instants: Vec<Time> = intervals.iter().flat_map(|&(from, until, _)| [from, until]).collect();
         instants.retain(|&time| time > Time::ZERO && time < Time::MAX);
         instants.sort_unstable();
         instants.dedup();
@@ -420,14 +420,14 @@ impl Faults {
     }
 }
 
-/// A spell in which each packet is lost with a probability.
+/// An interval in which each packet is lost with a probability.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "from 0 to 2³²; saturates, as said above"
 )]
-fn lossy_spell(from: Time, until: Option<Time>, probability: f64) -> LossySpell {
-    LossySpell {
+fn loss_interval(from: Time, until: Option<Time>, probability: f64) -> LossInterval {
+    LossInterval {
         from,
         until: until.unwrap_or(Time::MAX),
         // Saturates where the product is beyond the range, and a probability is never rounded to none.
@@ -435,7 +435,7 @@ fn lossy_spell(from: Time, until: Option<Time>, probability: f64) -> LossySpell 
     }
 }
 
-fn check_spell(from: Time, until: Option<Time>) -> Result<(), Invalid> {
+fn check_interval(from: Time, until: Option<Time>) -> Result<(), Invalid> {
     match until {
         Some(until) if until <= from => {
             Err(Invalid::new("until", format!("a time after from = {from}"), until))

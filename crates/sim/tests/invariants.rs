@@ -423,9 +423,9 @@ fn mark(config: &mut SimConfig) {
         let eager = Qcn { q_eq: Some(Bytes(8_000)), sample_base: Bytes(16_000), ..Qcn::default() };
         config.fabric.options.qcn.get_or_insert(eager);
     }
-    let has_fast_lane = config.fabric.queue.trims() && config.fabric.options.control_priority;
+    let has_control_queue = config.fabric.queue.trims() && config.fabric.options.control_priority;
     if let Reliability::Trimmed(trimmed) = &mut config.transport.reliability {
-        trimmed.priority &= has_fast_lane;
+        trimmed.priority &= has_control_queue;
     }
     if let Congestion::Pulls(pulls) = &mut config.transport.congestion {
         pulls.adaptive.take_if(|_| !config.fabric.queue.trims());

@@ -155,7 +155,7 @@ fn pulls_leave_a_packet_time_apart() {
 }
 
 /// Any incast: the receiver's link is busy from the first arrival to the last, nothing is lost, and the last flow takes what its link needs for all
-/// data and headers, within one packet time. In the largest one the lane of headers overflows, and some go back.
+/// data and headers, within one packet time. In the largest one the queue of headers overflows, and some go back.
 #[test]
 fn an_incast_keeps_the_receivers_link_busy() {
     for (senders, window, packets) in [(8, 30, 100), (20, 30, 60), (20, 8, 40), (60, 30, 45), (100, 30, 30)] {
@@ -317,7 +317,7 @@ fn repetitions_that_hurry_overtake_data() {
 }
 
 #[test]
-fn priority_for_repetitions_needs_a_lane_for_them() {
+fn priority_for_repetitions_needs_a_queue_for_them() {
     let mut config = ndp("purified", 8);
     config.fabric.queue = Queue::TailDrop(Default::default());
     let network = crossbar_10g(3, CABLE);

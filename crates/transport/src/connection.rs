@@ -217,7 +217,16 @@ mod tests {
     }
 
     fn ack(seq: u32, cumulative: u32) -> Ack {
-        Ack { now: Time(9), seq, cumulative, sent: Time(1), way: Time(0), hops: 2, marked: false, tag: 0 }
+        Ack {
+            now: Time(9),
+            seq,
+            cumulative,
+            sent: Time(1),
+            serialisation: Time(0),
+            hops: 2,
+            marked: false,
+            tag: 0,
+        }
     }
 
     /// The data that the subflows send, which take turns as given.

@@ -13,8 +13,8 @@ pub struct Ack {
     pub cumulative: u32,
     /// When the packet it answers was sent.
     pub sent: Time,
-    /// What serialisation added to that packet's way.
-    pub way: Time,
+    /// The serialisation time of that packet on its path: see `Packet::serialisation` in `netloom_fabric`.
+    pub serialisation: Time,
     /// Hops of that packet.
     pub hops: u32,
     /// Whether that packet was marked.
@@ -46,7 +46,7 @@ pub enum Cause {
 
 /// Something that a sender learnt, and where its flow stands after it.
 ///
-/// `rtt`, `way`, `hops`, `marked` and `tag` are those of packet `seq`; after a timeout or a notification they say nothing, because no
+/// `rtt`, `serialisation`, `hops`, `marked` and `tag` are those of packet `seq`; after a timeout or a notification they say nothing, because no
 /// packet is acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback {
@@ -59,8 +59,8 @@ pub struct Feedback {
     pub seq: u32,
     /// From the moment when that packet was last sent until now.
     pub rtt: Time,
-    /// What serialisation added to that packet's way.
-    pub way: Time,
+    /// The serialisation time of that packet on its path: see `Packet::serialisation` in `netloom_fabric`.
+    pub serialisation: Time,
     /// Hops of that packet.
     pub hops: u32,
     /// Whether that packet was marked.
@@ -94,7 +94,7 @@ impl Feedback {
             cause,
             seq: 0,
             rtt: Time::ZERO,
-            way: Time::ZERO,
+            serialisation: Time::ZERO,
             hops: 0,
             marked: false,
             tag: 0,

@@ -352,7 +352,16 @@ impl Sender {
 
     /// Packets that were lost or refused, the first of them `seq`, are to be sent again.
     fn on_loss(&mut self, transport: &Transport, cause: Cause, now: Time, seq: u32, sent: Time) -> Feedback {
-        let lost = Ack { now, seq, cumulative: seq, sent, way: Time::ZERO, hops: 0, marked: false, tag: 0 };
+        let lost = Ack {
+            now,
+            seq,
+            cumulative: seq,
+            sent,
+            serialisation: Time::ZERO,
+            hops: 0,
+            marked: false,
+            tag: 0,
+        };
         let mut feedback = self.feedback(transport, cause, lost);
         if let Some(opening) = &mut self.opening {
             opening.has_failed = true;
@@ -372,7 +381,7 @@ impl Sender {
             cause,
             seq: about.seq,
             rtt: about.now - about.sent,
-            way: about.way,
+            serialisation: about.serialisation,
             hops: about.hops,
             marked: about.marked,
             tag: about.tag,
@@ -450,8 +459,16 @@ impl Sender {
 
     fn rate_cut(&self, transport: &Transport, now: Time) -> Feedback {
         let seq = self.acked.base();
-        let about =
-            Ack { now, seq, cumulative: seq, sent: now, way: Time::ZERO, hops: 0, marked: false, tag: 0 };
+        let about = Ack {
+            now,
+            seq,
+            cumulative: seq,
+            sent: now,
+            serialisation: Time::ZERO,
+            hops: 0,
+            marked: false,
+            tag: 0,
+        };
         Feedback { window_cut: true, ..self.feedback(transport, Cause::Notification, about) }
     }
 

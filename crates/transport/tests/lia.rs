@@ -105,8 +105,8 @@ impl<'a> Shared<'a> {
         let arrival = Arrival { now: at, seq, payload, last: packet.last, marked: false, path: 0 };
         let Answer { reply, .. } = self.receivers[usize::from(!is_subflow)].on_data(transport, arrival);
         let Reply::Ack(cumulative) = reply else { panic!("every packet has its ACK") };
-        let (way, hops, marked, tag) = (Time::ZERO, 1, false, 0);
-        let ack = Ack { now: at, seq, cumulative, sent: now, way, hops, marked, tag };
+        let (serialisation, hops, marked, tag) = (Time::ZERO, 1, false, 0);
+        let ack = Ack { now: at, seq, cumulative, sent: now, serialisation, hops, marked, tag };
         self.acks.push(Reverse((at, self.sent)));
         self.contents.insert(self.sent, (index, ack));
     }

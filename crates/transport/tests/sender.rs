@@ -60,7 +60,7 @@ fn marked_answers_notify_where_they_echo_marks() {
         seq: 0,
         cumulative: 1,
         sent: Time::ZERO,
-        way: Time::ZERO,
+        serialisation: Time::ZERO,
         hops: 2,
         marked,
         tag: 0,
@@ -111,7 +111,16 @@ fn send_all(sender: &mut Sender, transport: &Transport) -> Vec<u32> {
 }
 
 fn ack(seq: u32, cumulative: u32) -> Ack {
-    Ack { now: RTT, seq, cumulative, sent: Time::ZERO, way: Time::ZERO, hops: 2, marked: false, tag: 0 }
+    Ack {
+        now: RTT,
+        seq,
+        cumulative,
+        sent: Time::ZERO,
+        serialisation: Time::ZERO,
+        hops: 2,
+        marked: false,
+        tag: 0,
+    }
 }
 
 proptest! {

@@ -160,14 +160,14 @@ fn ipv4(record: &TraceRecord) -> [u8; 20] {
     header
 }
 
-/// A priority-based flow control frame: these lanes wait, the others go on.
-fn pause(lanes: u32) -> Vec<u8> {
+/// A priority-based flow control frame: these queues wait, the others go on.
+fn pause(queues: u32) -> Vec<u8> {
     let mut bytes = vec![0x01, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 0];
     for field in [0x8808u16, 0x0101, 0x00ff] {
         bytes.extend(field.to_be_bytes());
     }
-    for lane in 0..8 {
-        let time = if lanes >> lane & 1 == 1 { u16::MAX } else { 0 };
+    for queue in 0..8 {
+        let time = if queues >> queue & 1 == 1 { u16::MAX } else { 0 };
         bytes.extend(time.to_be_bytes());
     }
     bytes

@@ -54,7 +54,7 @@ impl FlowControl {
         }
     }
 
-    /// The most virtual channels that its lanes allow with this many classes.
+    /// The most virtual channels that its queues allow with this many classes.
     pub fn most_vcs(&self, classes: usize) -> u8 {
         match self {
             // A port serves the virtual channels of one class in turn, and classes by priority or share.

@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use super::check_buffer;
 use crate::queue::check_packet_size;
 
-/// Priority-based flow control (IEEE 802.1Qbb) with an input buffer per port and lane and fixed thresholds: above the buffer less its
-/// headroom the upstream port is told to pause the lane, `resume` bytes below that to go on. A pause lasts until it is ended; timers
+/// Priority-based flow control (IEEE 802.1Qbb) with an input buffer per port and data queue and fixed thresholds: above the buffer less its
+/// headroom the upstream port is told to pause the queue, `resume` bytes below that to go on. A pause lasts until it is ended; timers
 /// that expire and are refreshed are not modelled. Defaults: 100 KB per port, as the comparison of CEE-based adaptive routing
 /// (Crisan, Gusat, Minkenberg), which leaves the thresholds open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pfc {
-    /// Input buffer of one port and lane.
+    /// Input buffer of one port and data queue.
     pub buffer: Bytes,
     /// Part of the buffer kept for what arrives after the PAUSE has been asked for. Absent: computed from rate, cable length, packet size
     /// and response time such that nothing is ever lost. A smaller one can lose packets, which ends the run with an error.
     pub headroom: Option<Bytes>,
-    /// How far below the pause threshold a lane is resumed; absent: two of the largest packets.
+    /// How far below the pause threshold a queue is resumed; absent: two of the largest packets.
     pub resume: Option<Bytes>,
     /// Size of a PAUSE frame on the wire.
     pub pause_size: Bytes,

@@ -8,20 +8,20 @@ use super::check_buffer;
 use crate::queue::check_packet_size;
 
 /// Priority-based flow control (IEEE 802.1Qbb) in a switch whose ports share one buffer, as in the ns-3 models of RDMA switches: a port and
-/// lane has a reserve of its own, then takes from the shared pool up to `alpha` times what is free there, and beyond that pauses its
+/// queue has a reserve of its own, then takes from the shared pool up to `alpha` times what is free there, and beyond that pauses its
 /// upstream port and fills its headroom.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcShared {
     /// Memory of one switch.
     pub buffer: Bytes,
-    /// Bytes of every port and lane that do not count as shared.
+    /// Bytes of every port and data queue that do not count as shared.
     pub reserve: Bytes,
-    /// Threshold of a port and lane as a multiple of the free shared memory.
+    /// Threshold of a port and data queue as a multiple of the free shared memory.
     pub alpha: f64,
-    /// Headroom of every port and lane; absent: computed such that nothing is ever lost.
+    /// Headroom of every port and data queue; absent: computed such that nothing is ever lost.
     pub headroom: Option<Bytes>,
-    /// A paused lane is resumed when it uses this much less than its threshold; absent: two of the largest packets.
+    /// A paused queue is resumed when it uses this much less than its threshold; absent: two of the largest packets.
     pub resume: Option<Bytes>,
     /// Size of a PAUSE frame on the wire.
     pub pause_size: Bytes,

@@ -83,7 +83,7 @@ impl Port {
         }
     }
 
-    /// Bytes in all lanes once what has been handed on early has begun.
+    /// Bytes in all queues once what has been handed on early has begun.
     #[inline(always)]
     pub(crate) fn waiting(&self) -> u64 {
         self.queued - u64::from(self.early) * u64::from(self.sending)

@@ -19,8 +19,8 @@ use crate::rules::Rules;
 use crate::telemetry::{Stamp, Telemetry};
 pub(crate) use stats::Drain;
 pub use stats::PortStats;
-use stats::{Hold, Losses, Traffic};
-pub use wire::{Credit, Departure, Exit, Fate, LAST_RANK, PortSpec, Wire};
+use stats::{Losses, PauseTime, Traffic};
+pub use wire::{Credit, Departure, Fate, LAST_RANK, PortQueue, PortSpec, Wire};
 
 /// How long a packet takes, and how much of that must be over for it to count as arrived.
 struct Span {
@@ -32,7 +32,7 @@ struct Span {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rare {
     pub(crate) losses: Losses,
-    pub(crate) hold: Hold,
+    pub(crate) pause: PauseTime,
     /// Where the load ends before the run.
     pub(crate) drain: Option<Box<Drain>>,
     pub(crate) special: Option<Box<Special>>,
@@ -72,11 +72,11 @@ struct Changes {
 pub struct Port {
     /// When the transmitter is next free.
     pub(crate) free_at: Time,
-    /// Lanes in which something waits.
+    /// Queues in which something waits.
     pub(crate) occupied: u32,
-    /// Lanes that flow control has stopped.
-    pub(crate) closed: u32,
-    /// Bytes in all lanes.
+    /// Queues that flow control has paused.
+    pub(crate) paused: u32,
+    /// Bytes in all queues.
     pub(crate) queued: u64,
     /// From when on a packet that starts must be looked at: because of what is rare, of the rate and its changes or of faults.
     watch_from: Time,
@@ -84,8 +84,8 @@ pub struct Port {
     pace: Pace,
     /// Most of a packet's serialisation that must be over for it to count as arrived; the greatest number: all of it.
     head: u32,
-    /// Number of its first lane among those of all ports.
-    pub(crate) first_lane: u32,
+    /// Number of its first queue among those of all ports.
+    pub(crate) first_queue: u32,
     pub(crate) channel: u32,
     /// Size of the packet being sent until `free_at`.
     pub(crate) sending: u16,
@@ -101,20 +101,20 @@ pub struct Port {
 impl Port {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "a node has at most 65,535 ports: NetworkBuilder::build, of at most 31 lanes each"
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build, of at most 31 queues each"
     )]
     pub(crate) fn new(index: usize, spec: PortSpec, rules: &Rules) -> Self {
         let cut_through = rules.cut_through.and_then(|head| spec.cut_through_from.map(|from| (from, head)));
         let mut port = Port {
             free_at: Time::ZERO,
             occupied: 0,
-            closed: 0,
+            paused: 0,
             queued: 0,
             watch_from: Time::ZERO,
             latency: spec.latency,
             pace: Pace::NONE,
             head: 0,
-            first_lane: (index * rules.lanes) as u32,
+            first_queue: (index * rules.queues) as u32,
             channel: spec.channel,
             sending: 0,
             peer: spec.peer,
@@ -168,28 +168,28 @@ impl Port {
         &mut self.rare.get_or_insert_default().losses
     }
 
-    /// Number of one of its lanes among those of all ports.
+    /// Number of one of its queues among those of all ports.
     #[inline(always)]
-    pub(crate) fn lane(&self, lane: usize) -> usize {
-        self.first_lane as usize + lane
+    pub(crate) fn number(&self, queue: usize) -> usize {
+        self.first_queue as usize + queue
     }
 
-    /// The first lane in which something waits; one that there is not if nothing does.
+    /// The first queue in which something waits; one that there is not if nothing does.
     #[inline(always)]
     pub(crate) fn first_occupied(&self) -> usize {
         (self.occupied | 1 << (u32::BITS - 1)).trailing_zeros() as usize
     }
 
-    /// Lanes that could send, as bits.
+    /// Queues that could send, as bits.
     #[inline(always)]
     pub(crate) fn ready(&self) -> u32 {
-        self.occupied & !self.closed
+        self.occupied & !self.paused
     }
 
-    /// A packet comes to wait in a lane.
+    /// A packet comes to wait in a queue.
     #[inline(always)]
-    pub(crate) fn note_arrival(&mut self, size: u16, lane: usize, now: Time) {
-        self.occupied |= 1 << lane;
+    pub(crate) fn note_arrival(&mut self, size: u16, queue: usize, now: Time) {
+        self.occupied |= 1 << queue;
         self.queued += u64::from(size);
         if self.queued > self.stats.max_queue {
             self.note_longest(now);
@@ -205,11 +205,11 @@ impl Port {
         self.stats.waiting = self.stats.waiting.wrapping_add(weight(went)).wrapping_sub(weight(came));
     }
 
-    /// A packet has been taken out of a lane to be sent at `free_at`.
+    /// A packet has been taken out of a queue to be sent at `free_at`.
     #[inline(always)]
-    pub(crate) fn note_start(&mut self, size: u16, lane: usize, is_last: bool) {
+    pub(crate) fn note_start(&mut self, size: u16, queue: usize, is_last: bool) {
         if is_last {
-            self.occupied &= !(1 << lane);
+            self.occupied &= !(1 << queue);
         }
         self.queued -= u64::from(size);
         let weight = u128::from(size) * u128::from(self.free_at.0);
@@ -269,7 +269,7 @@ impl Port {
     #[inline(always)]
     pub(crate) fn start(&mut self, packet: &mut Packet, has_waited: bool) -> Option<Time> {
         let start = self.free_at;
-        let (duration, head, way) = if self.watch_from <= start {
+        let (duration, head, serialisation) = if self.watch_from <= start {
             let Span { duration, head } = self.watch(packet, start, has_waited)?;
             (duration, head, u32::try_from(head.0).unwrap_or(u32::MAX))
         } else {
@@ -285,7 +285,7 @@ impl Port {
         self.stats.busy += duration;
         if packet.kind.is_data() {
             packet.trail.cross();
-            packet.way = packet.way.saturating_add(way);
+            packet.serialisation = packet.serialisation.saturating_add(serialisation);
         }
         Some(start + head + self.latency)
     }
@@ -431,25 +431,25 @@ impl Port {
         }
     }
 
-    /// Flow control stops lanes, given as bits.
+    /// Flow control pauses queues, given as bits.
     #[inline(never)]
-    pub(crate) fn close(&mut self, lanes: u32, now: Time, is_host: bool) {
-        self.closed |= lanes;
-        self.rare.get_or_insert_default().hold.pauses += u64::from(lanes.count_ones());
-        self.note_hold(now, is_host);
+    pub(crate) fn pause(&mut self, queues: u32, now: Time, is_host: bool) {
+        self.paused |= queues;
+        self.rare.get_or_insert_default().pause.pauses += u64::from(queues.count_ones());
+        self.note_pause(now, is_host);
     }
 
     /// Notes whether flow control holds data back from now on.
     #[inline(never)]
-    pub(crate) fn note_hold(&mut self, now: Time, is_host: bool) {
-        let is_held = self.closed & (if is_host { u32::MAX } else { self.occupied }) != 0;
-        // Nothing has been held back where nothing has been stopped.
-        let Some(Rare { hold, .. }) = self.rare.as_deref_mut() else { return };
-        if is_held {
-            hold.since = hold.since.min(now);
-        } else if hold.since != Time::MAX {
-            hold.paused += now - hold.since;
-            hold.since = Time::MAX;
+    pub(crate) fn note_pause(&mut self, now: Time, is_host: bool) {
+        let holds_back = self.paused & (if is_host { u32::MAX } else { self.occupied }) != 0;
+        // Nothing has been held back where nothing has been paused.
+        let Some(Rare { pause, .. }) = self.rare.as_deref_mut() else { return };
+        if holds_back {
+            pause.since = pause.since.min(now);
+        } else if pause.since != Time::MAX {
+            pause.paused += now - pause.since;
+            pause.since = Time::MAX;
         }
     }
 }

@@ -27,9 +27,9 @@ pub struct PortStats {
     pub trims: u64,
     /// Headers sent back to their source, for want of room or because the channel was cut.
     pub returned_to_sender: u64,
-    /// Time during which flow control held back data that waited; at a NIC, which keeps no queue, during which it held back a lane.
+    /// Time during which flow control held back data that waited; at a NIC, which keeps no queue, during which it held back a queue.
     pub paused: Time,
-    /// How often flow control stopped a lane.
+    /// How often flow control paused a queue.
     pub pauses: u64,
     /// Σ size × (start of transmission − arrival at the queue), in byte-picoseconds. Wraps below zero while packets wait, so that
     /// arrivals and starts are each one multiplication.
@@ -85,18 +85,18 @@ pub(crate) struct Losses {
     pub(crate) returned_to_sender: u64,
 }
 
-/// What flow control has held back at a port.
+/// How long flow control has held data back at a port.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hold {
+pub(crate) struct PauseTime {
     /// Since when it holds data back; `Time::MAX` while it does not.
     pub(crate) since: Time,
     pub(crate) paused: Time,
     pub(crate) pauses: u64,
 }
 
-impl Default for Hold {
+impl Default for PauseTime {
     fn default() -> Self {
-        Hold { since: Time::MAX, paused: Time::ZERO, pauses: 0 }
+        PauseTime { since: Time::MAX, paused: Time::ZERO, pauses: 0 }
     }
 }
 
@@ -104,8 +104,8 @@ impl PortStats {
     /// What a port has seen at `end`.
     pub(crate) fn new(port: &Port, end: Time) -> Self {
         let Traffic { bytes, packets, busy, max_queue, waiting } = port.stats.without(port.early_beyond(end));
-        let (losses, hold) =
-            port.rare.as_deref().map_or_else(Default::default, |rare| (rare.losses, rare.hold));
+        let (losses, pause) =
+            port.rare.as_deref().map_or_else(Default::default, |rare| (rare.losses, rare.pause));
         let Losses { drops, lost, marks, trims, returned_to_sender } = losses;
         PortStats {
             bytes,
@@ -117,8 +117,8 @@ impl PortStats {
             marks,
             trims,
             returned_to_sender,
-            paused: hold.paused + end.saturating_sub(hold.since),
-            pauses: hold.pauses,
+            paused: pause.paused + end.saturating_sub(pause.since),
+            pauses: pause.pauses,
             waiting: waiting.wrapping_add(u128::from(port.waiting()) * u128::from(end.0)),
         }
     }

@@ -56,8 +56,8 @@ pub struct Departure<'p> {
 pub struct Credit {
     /// The output port at the node that the credit goes to.
     pub port: u16,
-    /// Its data lane, from 0.
-    pub lane: u8,
+    /// Its data queue, from 0.
+    pub queue: u8,
     /// Bytes.
     pub bytes: u32,
 }
@@ -65,8 +65,8 @@ pub struct Credit {
 impl Credit {
     /// A credit as something that crosses a channel.
     pub fn to_packet(self) -> Packet {
-        let Credit { port, lane, bytes } = self;
-        let trail = Trail::START.by(lane);
+        let Credit { port, queue, bytes } = self;
+        let trail = Trail::START.by(queue);
         Packet {
             kind: PacketKind::Credit,
             ingress: port,
@@ -76,7 +76,7 @@ impl Credit {
         }
     }
 
-    /// Room of a packet that does not arrive, as something that crosses a channel: of the input buffer of this port and lane.
+    /// Room of a packet that does not arrive, as something that crosses a channel: of the input buffer of this port and queue.
     pub fn to_missed(self) -> Packet {
         Packet { kind: PacketKind::Missed, ..self.to_packet() }
     }
@@ -85,7 +85,7 @@ impl Credit {
     pub fn from_packet(packet: &Packet) -> Credit {
         Credit {
             port: packet.ingress,
-            lane: packet.trail.vc().unwrap_or(0),
+            queue: packet.trail.vc().unwrap_or(0),
             bytes: packet.number_of(&[PacketKind::Credit, PacketKind::Missed]),
         }
     }
@@ -103,27 +103,27 @@ pub trait Wire {
     fn grant(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit);
 }
 
-/// How a packet leaves a node.
+/// The queue by which a packet leaves a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit {
-    /// By which port.
+pub struct PortQueue {
+    /// Its port.
     pub port: u16,
-    /// In which of its lanes.
-    pub lane: u16,
+    /// Which of the port's queues.
+    pub queue: u16,
 }
 
-impl Exit {
-    /// Both in one number, which is not the greatest: no port has this many lanes.
+impl PortQueue {
+    /// Both in one number, which is not the greatest: no port has this many queues.
     #[inline(always)]
     pub fn to_bits(self) -> u32 {
-        u32::from(self.lane) << u16::BITS | u32::from(self.port)
+        u32::from(self.queue) << u16::BITS | u32::from(self.port)
     }
 
-    /// The exit of which [`Self::to_bits`] made a number.
+    /// The queue of which [`Self::to_bits`] made a number.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "either half")]
     pub fn from_bits(bits: u32) -> Self {
-        Exit { port: bits as u16, lane: (bits >> u16::BITS) as u16 }
+        PortQueue { port: bits as u16, queue: (bits >> u16::BITS) as u16 }
     }
 }
 

@@ -14,26 +14,28 @@
 
 use netloom_units::Time;
 
-use super::{Effect, Ports, send_credit, throw_away};
-use crate::buffers::Buffers;
+use super::cuts::throw_away;
+use super::flow_control::send_credit;
+use super::start::Transmitter;
+use super::{At, Ports};
+use crate::buffers::{Buffers, Effect};
 use crate::faults::DropCause;
 use crate::packet::{NO_INGRESS, Packet};
-use crate::port::{Credit, Port, Wire};
+use crate::port::{Credit, Wire};
 use crate::rules::{DATA, Rules};
 
 impl Ports {
-    /// Under flow control: the link of a port is cut at `now`, after everything that reaches the node in that instant. What waits for it is lost, or taken out if it `goes_back`. `held`: packets
+    /// Under flow control: the link of a port is cut now, after everything that reaches the node in that instant. What waits for it is lost, or taken out if it `goes_back`. `buffered`: packets
     /// that the node keeps beside its ports.
     #[cold]
     pub fn cut_link<'p>(
         &mut self,
         port: u16,
-        now: Time,
-        held: impl Iterator<Item = &'p Packet>,
+        buffered: impl Iterator<Item = &'p Packet>,
         goes_back: impl Fn(&Packet) -> bool,
-        rules: &Rules,
-        wire: &mut impl Wire,
+        at: At<'_, impl Wire>,
     ) -> Vec<Packet> {
+        let At { now, rules, wire } = at;
         self.advance(now, rules, wire);
         let index = usize::from(port);
         let (mut back, mut resumed) = (Vec::new(), Vec::new());
@@ -43,9 +45,9 @@ impl Ports {
             faults.take_flush(now);
             (faults.is_down, faults.came_back_full) = (true, false);
         }
-        throw_away(state, queues, now, rules, dropped, |lane, packet| {
-            if lane >= DATA && !*is_host && packet.ingress != NO_INGRESS {
-                let effect = buffers.leave(now, packet.size, (packet.ingress, rules.lane_in(packet)));
+        throw_away(state, queues, now, rules, dropped, |queue, packet| {
+            if queue >= DATA && !*is_host && packet.ingress != NO_INGRESS {
+                let effect = buffers.leave(now, packet.size, (packet.ingress, rules.queue_in(packet)));
                 resumed.extend(matches!(effect, Effect::Resumes(_)).then_some(packet.ingress));
             }
             let leaves = goes_back(packet);
@@ -56,26 +58,26 @@ impl Ports {
         if self.inputs.is_some() {
             self.move_in(now, rules);
         }
-        self.open(port, self.ports[index].closed, now);
-        self.forget_credits(port, held, rules);
+        self.resume(port, self.ports[index].paused, now);
+        self.forget_credits(port, buffered, rules);
         back
     }
 
     /// The credits of both directions of a link that is cut are forgotten.
-    fn forget_credits<'p>(&mut self, port: u16, held: impl Iterator<Item = &'p Packet>, rules: &Rules) {
+    fn forget_credits<'p>(&mut self, port: u16, buffered: impl Iterator<Item = &'p Packet>, rules: &Rules) {
         if !matches!(self.buffers, Buffers::Credits(_)) {
             return;
         }
-        let (mut lanes, is_host) = (vec![0; rules.data_lanes()], self.is_host);
+        let (mut queues, is_host) = (vec![0; rules.data_queues()], self.is_host);
         let mut count = |packet: &Packet| {
-            if packet.ingress == port && rules.is_in_data_lane(packet) && !is_host {
-                lanes[rules.lane_in(packet)] += u32::from(packet.size);
+            if packet.ingress == port && rules.is_in_data_queue(packet) && !is_host {
+                queues[rules.queue_in(packet)] += u32::from(packet.size);
             }
         };
         self.waiting_packets(rules).for_each(|(_, _, packet)| count(packet));
-        held.for_each(count);
+        buffered.for_each(count);
         if let Some(accounts) = self.buffers.accounts() {
-            accounts.cut(port, &lanes);
+            accounts.cut(port, &queues);
         }
     }
 
@@ -84,7 +86,7 @@ impl Ports {
     pub fn restore_link(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) {
         self.advance(now, rules, wire);
         let index = usize::from(port);
-        let is_full = self.buffers.paused_lanes(port) != 0;
+        let is_full = self.buffers.paused_queues(port) != 0;
         if let Some(faults) = self.ports[index].faults_mut() {
             (faults.is_down, faults.came_back_full) = (false, is_full);
         }
@@ -94,12 +96,12 @@ impl Ports {
         let Ports { ports, buffers, is_host, .. } = self;
         let Some(accounts) = buffers.accounts() else { return };
         let state = &mut ports[index];
-        state.close((1 << rules.lanes) - (1 << DATA), now, *is_host);
+        state.pause((1 << rules.queues) - (1 << DATA), now, *is_host);
         let arrival = now + accounts.delay[index];
         let is_lost = state.faults().is_some_and(|faults| faults.is_cut_between(now, arrival));
-        for (lane, bytes) in (0..).zip(accounts.returns.restore(port)) {
+        for (queue, bytes) in (0..).zip(accounts.returns.restore(port)) {
             if !is_lost {
-                wire.grant(state.to, state.channel, arrival, Credit { port: state.peer, lane, bytes });
+                wire.grant(state.to, state.channel, arrival, Credit { port: state.peer, queue, bytes });
             }
         }
     }
@@ -107,12 +109,12 @@ impl Ports {
     /// A packet that would have filled this room is missing: it goes back at once.
     pub fn on_missed(&mut self, room: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
         self.advance(now, rules, wire);
-        let Credit { port, lane, bytes } = room;
+        let Credit { port, queue, bytes } = room;
         if let Some(accounts) = self.buffers.accounts()
-            && let Some(bytes) = accounts.returns.take(port, usize::from(lane), bytes)
+            && let Some(bytes) = accounts.returns.take(port, usize::from(queue), bytes)
         {
             let delay = accounts.delay[usize::from(port)];
-            send_credit(&self.ports[usize::from(port)], lane, now, delay, bytes, wire);
+            send_credit(&self.ports[usize::from(port)], queue, now, delay, bytes, wire);
         }
     }
 
@@ -137,10 +139,10 @@ impl Ports {
         wire: &mut impl Wire,
     ) -> bool {
         let is_behind = |ports: &Ports| {
-            let lane = || rules.lane_in(packet);
+            let queue = || rules.queue_in(packet);
             let inputs = ports.inputs.as_ref().filter(|_| packet.ingress != NO_INGRESS);
             inputs.is_some_and(|inputs| {
-                rules.is_in_data_lane(packet) && !inputs.is_free(packet.ingress, lane())
+                rules.is_in_data_queue(packet) && !inputs.is_free(packet.ingress, queue())
             })
         };
         if !self.is_cut(port, now) || is_behind(self) {
@@ -157,7 +159,7 @@ impl Ports {
     pub(super) fn lose_charged(&mut self, index: usize, packet: &Packet, now: Time, rules: &Rules) {
         self.ports[index].losses().lost += 1;
         self.dropped.get_or_insert_default().note(packet, DropCause::Fault);
-        let from = (packet.ingress, rules.lane_in(packet));
+        let from = (packet.ingress, rules.queue_in(packet));
         if let Effect::Resumes(ingress) = self.buffers.leave(now, packet.size, from) {
             self.signal(ingress, now);
         }
@@ -167,7 +169,7 @@ impl Ports {
     #[cold]
     #[inline(never)]
     pub(super) fn may_signal(&mut self, port: u16, now: Time) -> bool {
-        let is_paused = self.buffers.paused_lanes(port) != 0;
+        let is_paused = self.buffers.paused_queues(port) != 0;
         let is_cut = self.is_cut(port, now);
         if let Some(faults) = self.ports[usize::from(port)].faults_mut() {
             faults.came_back_full &= is_paused;
@@ -176,37 +178,33 @@ impl Ports {
     }
 }
 
-/// A data packet that should start at an instant is lost on the channel: it leaves the buffer from which it comes all the same, and if it has begun, the other end
+/// A data packet of a queue that should have started at `start` is lost on the channel: it leaves the input buffer (port, data queue) `from` which it comes all the same, and if it has begun, the other end
 /// under credits notices that it is missing. Returns what follows from that at another port.
 #[cold]
 #[inline(never)]
-#[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
-#[expect(clippy::cast_possible_truncation, reason = "at most 65,535 ports, with at most 31 lanes each")]
+#[expect(clippy::cast_possible_truncation, reason = "at most 65,535 ports, with at most 31 queues each")]
 pub(super) fn lose(
-    state: &mut Port,
-    (index, lane): (usize, usize),
+    transmitter: Transmitter<'_, impl Wire>,
     packet: &Packet,
-    (at, from): (Time, Option<(u16, usize)>),
-    buffers: &mut Buffers,
-    is_host: bool,
-    rules: &Rules,
-    wire: &mut impl Wire,
+    (queue, start, from): (usize, Time, Option<(u16, usize)>),
 ) -> Effect {
-    if state.free_at == at {
+    let Transmitter { port, index, buffers, dropped, is_host, at, .. } = transmitter;
+    dropped.get_or_insert_default().note(packet, DropCause::Fault);
+    if port.free_at == start {
         // The link is cut, and nothing has begun. A NIC that pulls its data goes on at its pace.
         if is_host {
-            state.pass(packet, at);
+            port.pass(packet, start);
         }
-        return from.map_or(Effect::None, |from| buffers.leave(at, packet.size, from));
+        return from.map_or(Effect::None, |from| buffers.leave(start, packet.size, from));
     }
-    let effect = buffers.on_departure(at, packet.size, from, (index as u16, lane - DATA), rules);
-    let missed = state.faults_mut().and_then(|faults| faults.missed.take());
+    let effect = buffers.on_departure(start, packet.size, from, (index as u16, queue - DATA), at.rules);
+    let missed = port.faults_mut().and_then(|faults| faults.missed.take());
     if let (Some(arrival), Some(_)) = (missed, buffers.accounts()) {
-        let room = Credit { port: state.peer, lane: (lane - DATA) as u8, bytes: u32::from(packet.size) };
-        wire.miss(state.to, state.channel, arrival, room);
+        let room = Credit { port: port.peer, queue: (queue - DATA) as u8, bytes: u32::from(packet.size) };
+        at.wire.miss(port.to, port.channel, arrival, room);
     }
     if effect == Effect::OutOfCredit {
-        state.close(1 << lane, at, is_host);
+        port.pause(1 << queue, start, is_host);
         return Effect::None;
     }
     effect

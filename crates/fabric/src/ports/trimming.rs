@@ -1,118 +1,101 @@
 //! Ports that trim what finds no room.
 
-use netloom_units::Time;
 use rand::Rng;
 
-use super::{Ports, after, is_taken, start_at_once};
+use super::enqueue::Admission;
+use super::just_after;
+use super::start::{Output, Transmitter};
 use crate::faults::DropCause;
 use crate::packet::{Packet, PacketKind};
 use crate::port::{Fate, Wire};
-use crate::rules::{CONTROL, Rules, Trims};
+use crate::rules::{CONTROL, Trims};
 
-impl Ports {
-    /// [`Self::enqueue`] where packets are trimmed. Afterwards `packet` is the one that had no room and is dropped, trimmed or sent back.
-    #[expect(clippy::too_many_arguments, reason = "those of enqueue")]
-    #[inline(never)]
-    pub(super) fn enqueue_trimming(
-        &mut self,
-        port: u16,
+/// A data packet without room loses its payload. Afterwards the packet that came is the one that had no room and is dropped, trimmed or sent back.
+pub(super) struct Trimming<'a>(pub(super) &'a Trims);
+
+impl Admission for Trimming<'_> {
+    const COUNTS_CONTROL: bool = true;
+
+    fn admit(
+        &self,
+        output: &mut Output<'_, impl Wire>,
         packet: &mut Packet,
-        now: Time,
-        rules: &Rules,
-        trims: &Trims,
+        queue: usize,
         random: &mut impl Rng,
-        wire: &mut impl Wire,
-    ) -> Fate {
-        let index = usize::from(port);
-        self.advance_port(port, now, rules, wire);
-        let lane = rules.trimming_lane(packet);
-        let state = &mut self.ports[index];
-        let is_alone = state.occupied == 0 && state.free_at <= now;
-        if is_alone && lane < rules.first_shared {
-            self.turns[index].control = 0;
-            start_at_once(state, packet, now, &mut self.dropped, wire);
-            return Fate::Queued;
+    ) -> Result<usize, Fate> {
+        let now = output.transmitter.at.now;
+        if output.transmitter.port.faults().is_some() && output.is_taken(packet) {
+            return Err(Fate::Dropped);
         }
-        if state.faults().is_some()
-            && is_taken(state, packet, now, &mut self.queues, rules, &mut self.dropped)
-        {
-            return Fate::Dropped;
-        }
-        let mut has_room = self.has_room(index, lane, packet, rules, trims);
+        let mut has_room = self.has_room(output, packet, queue);
         if !has_room {
-            self.advance_port(port, after(now), rules, wire);
-            has_room = self.has_room(index, lane, packet, rules, trims);
+            output.start_all_before(just_after(now));
+            has_room = self.has_room(output, packet, queue);
         }
         if has_room {
-            if packet.is_data() {
-                let state = &mut self.ports[index];
-                state.mark_arrival(packet, self.queues.bytes(state.lane(lane)), rules, random);
-            }
-            self.append(index, lane, packet, now);
-            return Fate::Queued;
+            output.mark_arrival(packet, queue, random);
+            return Ok(queue);
         }
         if packet.is_data() {
-            self.trim(index, lane, packet, now, rules, trims, random);
-            let lane = rules.trimming_lane(packet);
-            if self.has_room(index, lane, packet, rules, trims) {
-                self.append(index, lane, packet, now);
-                return Fate::Queued;
+            self.trim(output, packet, queue, random);
+            let queue = output.transmitter.at.rules.trimming_queue(packet);
+            if self.has_room(output, packet, queue) {
+                return Ok(queue);
             }
         }
-        self.refuse(index, packet, trims)
+        Err(self.reject(output, packet))
     }
+}
 
-    /// Whether a packet fits its lane. An empty lane takes one of any size: a port that is idle would send it at once. A NIC keeps no queue of
+impl Trimming<'_> {
+    /// Whether a packet fits its queue. An empty queue takes one of any size: a port that is idle would send it at once. A NIC keeps no queue of
     /// data, and its own signals always fit.
-    fn has_room(&self, index: usize, lane: usize, packet: &Packet, rules: &Rules, trims: &Trims) -> bool {
-        let limit = match lane {
-            CONTROL => trims.control_buffer,
-            _ if packet.is_data() => rules.buffer,
-            // Without a lane of their own, control packets have their room beside that of the data.
-            _ => rules.buffer.saturating_add(trims.control_buffer),
+    fn has_room(&self, output: &Output<'_, impl Wire>, packet: &Packet, queue: usize) -> bool {
+        let Transmitter { at, is_host, .. } = &output.transmitter;
+        let (buffer, control_buffer) = (at.rules.buffer, self.0.control_buffer);
+        let limit = match queue {
+            CONTROL => control_buffer,
+            _ if packet.is_data() => buffer,
+            // Without a queue of their own, control packets have their room beside that of the data.
+            _ => buffer.saturating_add(control_buffer),
         };
-        let queued = self.queues.bytes(self.ports[index].lane(lane));
-        self.is_host || queued == 0 || queued + u64::from(packet.size) <= limit
+        let queued = output.bytes(queue);
+        *is_host || queued == 0 || queued + u64::from(packet.size) <= limit
     }
 
     /// A data packet finds no room: it loses its payload, or the last one in the queue does and leaves its place to it.
-    #[expect(clippy::too_many_arguments, reason = "those of enqueue")]
     fn trim(
-        &mut self,
-        index: usize,
-        lane: usize,
+        &self,
+        output: &mut Output<'_, impl Wire>,
         packet: &mut Packet,
-        now: Time,
-        rules: &Rules,
-        trims: &Trims,
+        queue: usize,
         random: &mut impl Rng,
     ) {
-        let Ports { ports, queues, .. } = self;
-        let state = &mut ports[index];
-        let place = state.lane(lane);
-        let queued = queues.bytes(place);
         let takes_last = random.next_u32() & 1 == 1;
-        let last = queues.last(place).filter(|last| takes_last && last.is_data() && last.size >= packet.size);
-        if last.is_some() {
-            state.mark_arrival(packet, queued, rules, random);
-            let last = queues.replace_last(place, packet);
-            state.note_exchange(last.size, packet.size, now);
+        let place = output.transmitter.port.number(queue);
+        let last = output.queues.last(place);
+        if last.is_some_and(|last| takes_last && last.is_data() && last.size >= packet.size) {
+            output.mark_arrival(packet, queue, random);
+            let last = output.queues.replace_last(place, packet);
+            let Transmitter { port, at, .. } = &mut output.transmitter;
+            port.note_exchange(last.size, packet.size, at.now);
             *packet = last;
         }
-        state.losses().trims += 1;
-        packet.trim(trims.header_size);
+        output.transmitter.port.losses().trims += 1;
+        packet.trim(self.0.header_size);
     }
 
     /// A packet without payload finds no room: a header goes back to its sender, once, and everything else is lost.
-    fn refuse(&mut self, index: usize, packet: &mut Packet, trims: &Trims) -> Fate {
-        let losses = self.ports[index].losses();
-        if trims.return_to_sender && packet.is_header() {
+    fn reject(&self, output: &mut Output<'_, impl Wire>, packet: &mut Packet) -> Fate {
+        let Transmitter { port, dropped, .. } = &mut output.transmitter;
+        let losses = port.losses();
+        if self.0.return_to_sender && packet.is_header() {
             losses.returned_to_sender += 1;
             packet.turn_round(PacketKind::Returned);
             return Fate::Returned;
         }
         losses.drops += 1;
-        self.dropped.get_or_insert_default().note(packet, DropCause::Full);
+        dropped.get_or_insert_default().note(packet, DropCause::Full);
         Fate::Dropped
     }
 }

@@ -3,7 +3,7 @@
 //! | kind | a data packet without room | a control packet without room |
 //! | --- | --- | --- |
 //! | [`tail_drop`] | is dropped | there always is room |
-//! | [`trimming`] | loses its payload: the header goes on in the control lane | a header goes back to its sender, others are dropped |
+//! | [`trimming`] | loses its payload: the header goes on in the control queue | a header goes back to its sender, others are dropped |
 
 pub mod tail_drop;
 pub mod trimming;

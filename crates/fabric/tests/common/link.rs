@@ -49,10 +49,10 @@ pub struct Link {
     agenda: BTreeMap<(Time, u8, u64), Event>,
     number: u64,
     taken: (usize, usize, usize),
-    /// Data that is on its way down per lane, and credits on their way up.
+    /// Data that is on its way down per queue, and credits on their way up.
     pub on_way: BTreeMap<usize, u64>,
     pub credits_on_way: BTreeMap<usize, u64>,
-    /// Changes of the lanes that the upstream port must not use.
+    /// Changes of the queues that the upstream port must not use.
     pub pauses: Vec<(Time, u32)>,
     pub lost: usize,
 }
@@ -91,8 +91,8 @@ impl Link {
     }
 
     /// The downstream switch's way on is stopped, or free.
-    pub fn stop(&mut self, at: Time, lanes: u32) {
-        self.plan(at, Event::Down(1, pause(1, lanes)));
+    pub fn stop(&mut self, at: Time, queues: u32) {
+        self.plan(at, Event::Down(1, pause(1, queues)));
     }
 
     /// Goes on until `end`, and calls `look` whenever both switches have come to the same instant.
@@ -116,11 +116,11 @@ impl Link {
         match event {
             Event::Up(packet) => {
                 if packet.kind == PacketKind::Pause {
-                    self.pauses.push((at, packet.paused_lanes()));
+                    self.pauses.push((at, packet.paused_queues()));
                 }
                 if packet.kind == PacketKind::Credit {
-                    let lane = usize::from(packet.trail.vc().unwrap());
-                    *self.credits_on_way.get_mut(&lane).unwrap() -=
+                    let queue = usize::from(packet.trail.vc().unwrap());
+                    *self.credits_on_way.get_mut(&queue).unwrap() -=
                         u64::from(Credit::from_packet(&packet).bytes);
                 }
                 self.up.put(at, 0, packet);
@@ -155,7 +155,7 @@ impl Link {
         for index in self.taken.2..self.down.left.credits.len() {
             let (channel, at, credit) = self.down.left.credits[index];
             if channel == 10 {
-                *self.credits_on_way.entry(usize::from(credit.lane)).or_default() += u64::from(credit.bytes);
+                *self.credits_on_way.entry(usize::from(credit.queue)).or_default() += u64::from(credit.bytes);
                 self.plan(at, Event::Up(credit.to_packet()));
             }
         }

@@ -4,8 +4,8 @@
 pub mod link;
 
 use netloom_fabric::{
-    ByKind, Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Packet, PacketKind, PortSpec, Ports,
-    Rules, TrafficClass, Wire,
+    At, ByKind, Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Packet, PacketKind, PortSpec,
+    Ports, Rules, TrafficClass, Wire,
 };
 use netloom_units::{Bytes, Rate, Time};
 use rand_pcg::Pcg64Mcg;
@@ -42,9 +42,9 @@ pub fn ack(seq: u32) -> Packet {
     Packet { kind: PacketKind::control(0), ..data(seq, 64) }
 }
 
-/// A PAUSE frame that has come in through a port: bit by bit the lanes that must pause.
-pub fn pause(port: u16, lanes: u32) -> Packet {
-    Packet { kind: PacketKind::Pause, ingress: port, by_kind: ByKind::new(lanes), size: 64, ..Packet::EMPTY }
+/// A PAUSE frame that has come in through a port: bit by bit the queues that must pause.
+pub fn pause(port: u16, queues: u32) -> Packet {
+    Packet { kind: PacketKind::Pause, ingress: port, by_kind: ByKind::new(queues), size: 64, ..Packet::EMPTY }
 }
 
 pub fn with(flow_control: FlowControl) -> Fabric {
@@ -129,10 +129,10 @@ impl Node {
             PacketKind::Pause => ports.on_pause(&packet, at, rules, left),
             PacketKind::Credit => ports.on_credit(Credit::from_packet(&packet), at, rules, left),
             _ if *is_unobserved => {
-                let exit = ports.exit(port, &packet, rules);
-                return ports.enqueue_or_drop::<false>(exit, &mut packet, at, rules, random, left);
+                let queue = ports.port_queue(port, &packet, rules);
+                return ports.enqueue_or_drop::<false>(queue, &mut packet, random, At::new(at, rules, left));
             }
-            _ => return ports.enqueue(port, &mut packet, at, rules, random, left),
+            _ => return ports.enqueue(port, &mut packet, random, At::new(at, rules, left)),
         }
         Fate::Queued
     }

@@ -158,7 +158,7 @@ impl Plb {
         rounds.congested = if is_congested { (rounds.congested + 1).min(self.rounds) } else { 0 };
         (rounds.delivered, rounds.marked) = (0, 0);
         rounds.last = feedback.next;
-        rounds.ends = feedback.now + rounds.idle + feedback.way;
+        rounds.ends = feedback.now + rounds.idle + feedback.serialisation;
         let is_empty = feedback.oldest == feedback.next;
         let suffices = rounds.congested >= self.rounds || is_empty && rounds.congested >= self.idle_rounds;
         if suffices && feedback.now >= rounds.paused {
@@ -204,8 +204,14 @@ mod tests {
         /// All below `oldest` is acknowledged.
         fn ack(&mut self, oldest: u32, marked: bool) {
             let (now, next) = (Time(self.now), self.next);
-            let way = Time(100);
-            self.hear(&Feedback { marked, oldest, next, way, ..ack(now.saturating_sub(Time(1000)), now) });
+            let serialisation = Time(100);
+            self.hear(&Feedback {
+                marked,
+                oldest,
+                next,
+                serialisation,
+                ..ack(now.saturating_sub(Time(1000)), now)
+            });
         }
 
         /// The ACKs of what is in flight, the first `marked` of them with marks; says whether the flow has left its path. As many packets follow, unless this is

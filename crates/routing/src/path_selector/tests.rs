@@ -217,7 +217,7 @@ fn presto_takes_the_next_label_every_64_kib_of_payload() {
 fn feedback(cause: Cause, rtt_us: u64, in_flight: u32) -> Feedback {
     Feedback {
         rtt: Time::from_us(rtt_us),
-        way: Time::from_us(1),
+        serialisation: Time::from_us(1),
         hops: 6,
         packets: 1,
         bytes: 4160,

@@ -114,7 +114,7 @@ impl Host {
             && flow.ready(world, self.path_selector.as_deref(), self.paused_classes).is_some()
         {
             flow.is_queued = true;
-            self.send_queue.push(flow.lane, slot);
+            self.send_queue.push(flow.queue, slot);
         }
     }
 }

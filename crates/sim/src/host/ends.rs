@@ -25,7 +25,7 @@ impl Host {
     pub(crate) fn end(&mut self, slot: u32, done: Option<Time>) -> Option<(FlowRecord, Vec<GapRecord>)> {
         let flow = self.flows[slot as usize].take()?;
         if flow.is_queued {
-            self.send_queue.remove(flow.lane, slot);
+            self.send_queue.remove(flow.queue, slot);
         }
         self.free_slots.push(slot);
         let counts = self.path_selector.as_mut().map(|path_selector| path_selector.on_end(flow.at));

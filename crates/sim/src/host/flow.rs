@@ -23,8 +23,8 @@ pub(crate) struct Flow {
     pub(crate) dst: u32,
     pub(crate) group: u16,
     pub(crate) class: u8,
-    /// The data lane in which it leaves.
-    pub(crate) lane: u8,
+    /// The data queue in which it leaves.
+    pub(crate) queue: u8,
     pub(crate) is_stream: bool,
     pub(crate) cnms: u32,
     pub(crate) bytes: Bytes,
@@ -163,7 +163,7 @@ pub(crate) fn echo(now: Time, packet: &Packet, cumulative: u32) -> Ack {
         seq: packet.seq,
         cumulative,
         sent: packet.sent,
-        way: Time(u64::from(packet.way)),
+        serialisation: Time(u64::from(packet.serialisation)),
         hops: u32::from(packet.trail.hops()),
         marked: packet.flags.is_marked(),
         tag: packet.tag,

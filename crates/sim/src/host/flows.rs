@@ -91,7 +91,7 @@ impl Host {
         let (slot, _) = self.place(ctx, &Beginning { job, number, facts, ideal_fct }, sender, None);
         if !stream && let Some(flow) = &mut self.flows[slot as usize] {
             flow.is_queued = true;
-            self.send_queue.push(flow.lane, slot);
+            self.send_queue.push(flow.queue, slot);
         }
         if let Some(count) = requests {
             self.watch();
@@ -106,7 +106,10 @@ impl Host {
 
     /// Gives a flow, or a subflow, its slot and its path: another one than the subflow's `before` it, if there is one. Returns both.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a port has at most 31 queues: FlowControl::most_vcs"
+    )]
     pub(crate) fn place(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -121,7 +124,7 @@ impl Host {
         if departures.is_some() {
             self.departed.get_or_insert_with(|| Departed::new(&ctx.world.transport));
         }
-        let lane = ctx.world.rules.first_lane(class) as u8;
+        let queue = ctx.world.rules.first_queue(class) as u8;
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             push_few(&mut self.flows, None);
             narrow::<u32>(self.flows.len()) - 1
@@ -150,7 +153,7 @@ impl Host {
             dst,
             group,
             class,
-            lane,
+            queue,
             is_stream: stream,
             cnms: 0,
             bytes: if stream { Bytes(0) } else { bytes },

@@ -79,8 +79,8 @@ impl Host {
             };
             let Some(queue) = &mut self.queue else { return };
             match (next, taken) {
-                (_, Some((lane, packet))) => {
-                    queue.waiting.push(lane, packet);
+                (_, Some((data_queue, packet))) => {
+                    queue.waiting.push(data_queue, packet);
                     queue.free = at + Time(1);
                 }
                 (Next::Now(_), None) => {}
@@ -101,10 +101,13 @@ impl Host {
     pub(crate) fn send_queued(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> bool {
         let Host { queue, nic, paused_classes, .. } = self;
         let Some(queue) = queue else { return false };
-        let is_stopped = |lane| {
-            (0..8).any(|class| *paused_classes >> class & 1 != 0 && ctx.world.rules.first_lane(class) == lane)
+        let is_stopped = |data_queue| {
+            (0..8).any(|class| {
+                *paused_classes >> class & 1 != 0 && ctx.world.rules.first_queue(class) == data_queue
+            })
         };
-        let is_open = |lane| nic.is_open(NIC, lane) && (*paused_classes == 0 || !is_stopped(lane));
+        let is_open =
+            |data_queue| nic.may_send(NIC, data_queue) && (*paused_classes == 0 || !is_stopped(data_queue));
         let Some(mut packet) = queue.waiting.next(&ctx.world.rules, ctx.now, is_open) else { return false };
         nic.send_now(NIC, &mut packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
         true
@@ -147,14 +150,14 @@ impl Host {
     }
 
     /// Flow control holds the queue back, not what goes into it.
-    pub(crate) fn is_open(&self, lane: usize) -> bool {
-        self.queue.is_some() || self.nic.is_open(NIC, lane)
+    pub(crate) fn is_open(&self, data_queue: usize) -> bool {
+        self.queue.is_some() || self.nic.may_send(NIC, data_queue)
     }
 
     pub(crate) fn ask_all(&mut self, world: &World, at: Time) -> Next<u32> {
         let has_queue = self.queue.is_some();
         let (send_queue, nic, mut gate) = self.gate(world);
-        let is_open = |lane| has_queue || nic.is_open(NIC, lane);
+        let is_open = |data_queue| has_queue || nic.may_send(NIC, data_queue);
         let next = send_queue.next(&world.rules, at, is_open, |&slot| gate.ready_at(world, slot, at));
         let is_known = gate.may_note && send_queue.is_single();
         gate.paces.note_quiet(match next {

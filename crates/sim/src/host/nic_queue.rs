@@ -37,14 +37,14 @@ pub(crate) enum Waiting {
 #[derive(Debug)]
 pub(crate) struct FairQueue {
     send_queue: SendQueue<QueuedFlow>,
-    /// By data lane and slot of the flow. A flow that follows another one in its slot stands behind what is left of that one: repetitions that turned out to be needless.
+    /// By data queue and slot of the flow. A flow that follows another one in its slot stands behind what is left of that one: repetitions that turned out to be needless.
     lines: Box<[Vec<VecDeque<Packet>>]>,
 }
 
 /// Where the packets of a flow are.
 #[derive(Clone, Copy, Debug)]
 struct QueuedFlow {
-    lane: u8,
+    queue: u8,
     slot: u32,
 }
 
@@ -52,43 +52,43 @@ impl FairQueue {
     fn new(rules: &Rules) -> Self {
         FairQueue {
             send_queue: SendQueue::new(rules),
-            lines: (0..rules.data_lanes()).map(|_| Vec::new()).collect(),
+            lines: (0..rules.data_queues()).map(|_| Vec::new()).collect(),
         }
     }
 
-    fn push(&mut self, lane: u8, packet: Packet) {
-        let (lines, slot) = (&mut self.lines[usize::from(lane)], packet.slot);
+    fn push(&mut self, queue: u8, packet: Packet) {
+        let (lines, slot) = (&mut self.lines[usize::from(queue)], packet.slot);
         while slot as usize >= lines.len() {
             push_few(lines, VecDeque::new());
         }
         let line = &mut lines[slot as usize];
         line.push_back(packet);
         if line.len() == 1 {
-            self.send_queue.push(lane, QueuedFlow { lane, slot });
+            self.send_queue.push(queue, QueuedFlow { queue, slot });
         }
     }
 
-    /// Takes out the first packet of the flow whose turn it is; the flow goes to the end of its lane if it has more.
+    /// Takes out the first packet of the flow whose turn it is; the flow goes to the end of its queue if it has more.
     fn next(&mut self, rules: &Rules, at: Time, is_open: impl Fn(usize) -> bool) -> Option<Packet> {
         let Next::Now(flow) = self.send_queue.next(rules, at, is_open, |_| Some(at)) else { return None };
-        let line = &mut self.lines[usize::from(flow.lane)][flow.slot as usize];
+        let line = &mut self.lines[usize::from(flow.queue)][flow.slot as usize];
         let packet = line.pop_front();
         if !line.is_empty() {
-            self.send_queue.push(flow.lane, flow);
+            self.send_queue.push(flow.queue, flow);
         }
         packet
     }
 }
 
 impl Waiting {
-    pub(crate) fn push(&mut self, lane: u8, packet: Packet) {
+    pub(crate) fn push(&mut self, queue: u8, packet: Packet) {
         match self {
-            Waiting::Fifo(send_queue) => send_queue.push(lane, packet),
-            Waiting::Fair(flows) => flows.push(lane, packet),
+            Waiting::Fifo(send_queue) => send_queue.push(queue, packet),
+            Waiting::Fair(flows) => flows.push(queue, packet),
         }
     }
 
-    /// Takes out the packet that leaves at `at`, if there is one in a lane that flow control lets send.
+    /// Takes out the packet that leaves at `at`, if there is one in a queue that flow control lets send.
     pub(crate) fn next(
         &mut self,
         rules: &Rules,

@@ -1,7 +1,7 @@
 //! The receiving side of a host: takes data, answers it, measures it.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{ByKind, Packet, PacketKind};
+use netloom_fabric::{At, ByKind, Packet, PacketKind};
 use netloom_routing::FlowKey;
 use netloom_transport::{Answer, Arrival, Reply};
 use netloom_units::Time;
@@ -276,7 +276,7 @@ impl Host {
     #[inline(always)]
     pub(crate) fn send_control(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
         self.control_sent += 1;
-        self.nic.enqueue(NIC, packet, ctx.now, &ctx.world.rules, &mut self.random, &mut ctx.wire());
+        self.nic.enqueue(NIC, packet, &mut self.random, At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()));
     }
 
     /// A receiver that spares ACKs has got a packet: what waited for its ACK may have to have it first, and the packet may be the one that

@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use netloom_fabric::{RoundRobin, Rules};
 use netloom_units::{Time, fetch};
 
-/// The flows that may have something to send, or packets, by data lane.
+/// The flows that may have something to send, or packets, by data queue.
 #[derive(Clone, Debug)]
 pub(crate) struct SendQueue<T> {
-    lanes: Box<[VecDeque<T>]>,
-    /// Lanes from here on are served by shares.
+    queues: Box<[VecDeque<T>]>,
+    /// Queues from here on are served by shares.
     first_shared: usize,
     /// Of a few fabrics only.
     shares: Option<Box<RoundRobin>>,
@@ -28,9 +28,9 @@ pub(crate) enum Next<T> {
 
 impl<T> SendQueue<T> {
     pub(crate) fn new(rules: &Rules) -> Self {
-        let (first_shared, quanta) = rules.shared_lanes();
+        let (first_shared, quanta) = rules.shared_queues();
         SendQueue {
-            lanes: (0..rules.data_lanes()).map(|_| VecDeque::new()).collect(),
+            queues: (0..rules.data_queues()).map(|_| VecDeque::new()).collect(),
             first_shared,
             shares: (!quanta.is_empty()).then(|| Box::new(RoundRobin::new(quanta.len()))),
         }
@@ -39,37 +39,37 @@ impl<T> SendQueue<T> {
     /// Has the processor fetch where the lines are.
     #[inline(always)]
     pub(crate) fn fetch(&self) {
-        self.lanes.first().into_iter().for_each(fetch);
+        self.queues.first().into_iter().for_each(fetch);
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, lane: u8, item: T) {
-        self.lanes[usize::from(lane)].push_back(item);
+    pub(crate) fn push(&mut self, queue: u8, item: T) {
+        self.queues[usize::from(queue)].push_back(item);
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // One lane is the rule, and the NIC asks with every packet.
-        match &*self.lanes {
-            [lane] => lane.is_empty(),
-            lanes => lanes.iter().all(VecDeque::is_empty),
+        // One queue is the rule, and the NIC asks with every packet.
+        match &*self.queues {
+            [queue] => queue.is_empty(),
+            queues => queues.iter().all(VecDeque::is_empty),
         }
     }
 
     /// Whether all wait in one line.
     #[inline]
     pub(crate) fn is_single(&self) -> bool {
-        self.lanes.len() == 1
+        self.queues.len() == 1
     }
 
     /// All that wait.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.lanes.iter().flatten()
+        self.queues.iter().flatten()
     }
 
     /// Takes the next one that can be sent at `at` out of its line.
     ///
-    /// `is_open` tells whether flow control lets a lane send. `ready` tells from when on one can be sent, and `None` for one that cannot
+    /// `is_open` tells whether flow control lets a queue send. `ready` tells from when on one can be sent, and `None` for one that cannot
     /// until something happens: it leaves the line and must be pushed again.
     #[inline(always)]
     pub(crate) fn next(
@@ -81,8 +81,8 @@ impl<T> SendQueue<T> {
     ) -> Next<T> {
         let mut soonest = Time::MAX;
         let mut shared = 0u32;
-        for (lane, line) in self.lanes.iter_mut().enumerate() {
-            if line.is_empty() || !is_open(lane) {
+        for (queue, line) in self.queues.iter_mut().enumerate() {
+            if line.is_empty() || !is_open(queue) {
                 continue;
             }
             let mut place = 0;
@@ -97,8 +97,8 @@ impl<T> SendQueue<T> {
                         if place > 0 {
                             line.rotate_left(place);
                         }
-                        if lane >= self.first_shared {
-                            shared |= 1 << (lane - self.first_shared);
+                        if queue >= self.first_shared {
+                            shared |= 1 << (queue - self.first_shared);
                             break;
                         }
                         return line.pop_front().map_or(Next::Never, Next::Now);
@@ -110,10 +110,10 @@ impl<T> SendQueue<T> {
         if shared != 0
             && let Some(shares) = &mut self.shares
         {
-            let (_, quanta) = rules.shared_lanes();
+            let (_, quanta) = rules.shared_queues();
             // The size of a packet is known when it is taken; full ones are the rule.
-            let lane = self.first_shared + shares.pick(shared, quanta, |_| rules.packet_size());
-            if let Some(item) = self.lanes[lane].pop_front() {
+            let queue = self.first_shared + shares.pick(shared, quanta, |_| rules.packet_size());
+            if let Some(item) = self.queues[queue].pop_front() {
                 return Next::Now(item);
             }
         }
@@ -125,7 +125,7 @@ impl SendQueue<u32> {
     /// Who has waited longest, if all wait in one line.
     #[inline(always)]
     pub(crate) fn first_of_single(&self) -> Option<u32> {
-        match &*self.lanes {
+        match &*self.queues {
             [line] => line.front().copied(),
             _ => None,
         }
@@ -133,13 +133,13 @@ impl SendQueue<u32> {
 
     /// Takes out of a line who has waited longest there.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, lane: usize) -> Option<u32> {
-        self.lanes[lane].pop_front()
+    pub(crate) fn pop(&mut self, queue: usize) -> Option<u32> {
+        self.queues[queue].pop_front()
     }
 
     /// Takes the flow of a slot out of its line, as if none before it could send.
-    pub(crate) fn take(&mut self, lane: u8, slot: u32) {
-        let line = &mut self.lanes[usize::from(lane)];
+    pub(crate) fn take(&mut self, queue: u8, slot: u32) {
+        let line = &mut self.queues[usize::from(queue)];
         if let Some(place) = line.iter().position(|&other| other == slot) {
             line.rotate_left(place);
             line.pop_front();
@@ -147,7 +147,7 @@ impl SendQueue<u32> {
     }
 
     /// Takes a flow out of its line.
-    pub(crate) fn remove(&mut self, lane: u8, slot: u32) {
-        self.lanes[usize::from(lane)].retain(|&other| other != slot);
+    pub(crate) fn remove(&mut self, queue: u8, slot: u32) {
+        self.queues[usize::from(queue)].retain(|&other| other != slot);
     }
 }

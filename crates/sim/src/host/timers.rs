@@ -1,6 +1,7 @@
 //! The timers of a host.
 
 use netloom_engine::Scheduler;
+use netloom_fabric::At;
 use netloom_routing::FlowKey;
 use netloom_units::Time;
 use netloom_workload::Message as Job;
@@ -73,7 +74,8 @@ impl Host {
         match is_cut {
             // What a host has held back has left the NIC's input.
             true => {
-                self.nic.cut_link(port, now, std::iter::empty(), |_| false, &world.rules, wire);
+                let at = At::new(now, &world.rules, wire);
+                self.nic.cut_link(port, std::iter::empty(), |_| false, at);
             }
             false => self.nic.restore_link(port, now, &world.rules, wire),
         }

@@ -179,7 +179,8 @@ impl Host {
         while let Some((mut packet, concerns_others)) = self.make_packet(ctx, slot) {
             self.nic.send_now(NIC, &mut packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
             let free_at = self.nic.free_at(NIC);
-            let may_go_on = is_alone && free_at < until.min(ctx.out.next_timer()) && self.nic.is_open(NIC, 0);
+            let may_go_on =
+                is_alone && free_at < until.min(ctx.out.next_timer()) && self.nic.may_send(NIC, 0);
             let goes_on = |from| may_go_on && from <= free_at;
             if self.requeue(ctx.world, slot, &packet, concerns_others, goes_on).is_some() {
                 break;
@@ -188,7 +189,7 @@ impl Host {
         }
     }
 
-    /// Takes the next packet of the flow whose turn it is, which then goes to the end of the line; returns its data lane, too.
+    /// Takes the next packet of the flow whose turn it is, which then goes to the end of the line; returns its data queue, too.
     #[inline(always)]
     pub(crate) fn take_packet(
         &mut self,
@@ -241,16 +242,16 @@ impl Host {
         };
         if let Some(pause) = &mut flow.pause {
             pause.on_sent();
-            packet.flags.turn(pause.is_turned);
+            packet.flags.set_drain_epoch(pause.is_turned);
         }
         if let Some(departures) = &mut flow.departures {
             let training = departed.as_mut().and_then(|departed| departed.training.as_mut());
             departures.on_sent(ctx.world, training, ctx.now);
         }
         if let Some(least) = ctx.world.hint {
-            packet.flags.hint(flow.sender.remaining(&ctx.world.transport) >= least);
+            packet.flags.set_more(flow.sender.remaining(&ctx.world.transport) >= least);
         }
-        packet.flags.hurry(next.is_urgent);
+        packet.flags.set_urgent(next.is_urgent);
         flow.arm(&mut ctx.at(ctx.now + Time(1)), slot);
         at_hosts::on_sent(self, ctx, &packet);
         Some((packet, concerns_others))
@@ -273,15 +274,15 @@ impl Host {
             return None;
         }
         flow.is_queued = from.is_some();
-        let lane = flow.lane;
+        let queue = flow.queue;
         if flow.is_queued {
-            self.send_queue.push(lane, slot);
+            self.send_queue.push(queue, slot);
         } else if flow.sender.is_done() {
             self.leaving = Some(slot);
         }
         if concerns_others {
             self.offer(world, world.numbering.flow(packet.flow));
         }
-        Some(lane)
+        Some(queue)
     }
 }

@@ -138,7 +138,7 @@ impl Tracer {
             src: packet.src,
             dst: packet.dst,
             flow: packet.flow,
-            seq: if packet.kind == PacketKind::Pause { packet.paused_lanes() } else { packet.seq },
+            seq: if packet.kind == PacketKind::Pause { packet.paused_queues() } else { packet.seq },
             size: u32::from(packet.size),
             sent: packet.sent,
             hops: packet.trail.hops().into(),

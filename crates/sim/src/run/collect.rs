@@ -46,7 +46,7 @@ pub(crate) fn collect(
     Node::take_servers_apart(&mut nodes);
     let in_flight: Vec<&Packet> = pending.iter().filter_map(Message::packet).collect();
     check_losses(world, &nodes)?;
-    // Who is on the way to a node is not known, so if any signal is, any lane may be about to go on.
+    // Who is on the way to a node is not known, so if any signal is, any queue may be about to go on.
     let is_signal = |message: &Message| match message {
         Message::Packet(packet) => facts(packet.kind).frees_ports,
         message => matches!(message, Message::Grant(_)),

@@ -44,26 +44,26 @@ pub(crate) fn check_credits(world: &World, nodes: &[Node], until: Time) -> Resul
     let mut held: FxHashMap<(u32, usize), u64> = FxHashMap::default();
     for node in nodes {
         let Some(ports) = node.ports() else { continue };
-        let waiting = ports.waiting_packets(&world.rules).filter(|(_, lane, _)| lane.is_some());
+        let waiting = ports.waiting_packets(&world.rules).filter(|(_, queue, _)| queue.is_some());
         let waiting = waiting.map(|(_, _, packet)| packet).chain(node.buffered());
         if matches!(node, Node::Switch(_)) {
             for packet in waiting.filter(|packet| packet.ingress != NO_INGRESS) {
-                let account = (ports.channel(packet.ingress) ^ 1, world.rules.data_lane_in(packet));
+                let account = (ports.channel(packet.ingress) ^ 1, world.rules.data_queue_in(packet));
                 *held.entry(account).or_default() += u64::from(packet.size);
             }
         }
         for port in 0..narrow::<u16>(ports.len()) {
-            for lane in 0..world.rules.data_lanes() {
-                *held.entry((ports.channel(port) ^ 1, lane)).or_default() += ports.owed(port, lane);
+            for queue in 0..world.rules.data_queues() {
+                *held.entry((ports.channel(port) ^ 1, queue)).or_default() += ports.owed(port, queue);
             }
         }
     }
     for ports in nodes.iter().filter_map(Node::ports) {
         for port in 0..narrow::<u16>(ports.len()) {
-            for lane in 0..world.rules.data_lanes() {
+            for queue in 0..world.rules.data_queues() {
                 let channel = ports.channel(port);
-                let held = held.get(&(channel, lane)).copied().unwrap_or(0);
-                let credits = ports.credits(port, lane).unwrap_or(0);
+                let held = held.get(&(channel, queue)).copied().unwrap_or(0);
+                let credits = ports.credits(port, queue).unwrap_or(0);
                 let may_miss = world.wiring.faults.is_cut_from(channel, until);
                 if credits + held > config.buffer.0 || credits + held < config.buffer.0 && !may_miss {
                     let (channel, buffer) = (channel_name(&world.network, channel), config.buffer.0);

@@ -1,7 +1,7 @@
 //! Whether and why a run stands still: deadlocks of lossless fabrics, found in the nodes that a run leaves behind.
 //!
-//! A lane that flow control has stopped goes on when packets leave the input buffer at its channel's end. It is *dead* if every
-//! packet in that buffer waits in a dead lane itself. That is the greatest set with this property: lanes for which something can
+//! A queue that flow control has stopped goes on when packets leave the input buffer at its channel's end. It is *dead* if every
+//! packet in that buffer waits in a dead queue itself. That is the greatest set with this property: queues for which something can
 //! still happen are taken out until none is left to take out.
 
 use std::sync::atomic::Ordering;
@@ -55,8 +55,8 @@ impl Stall {
     }
 }
 
-/// A data lane (from 0) of a channel.
-type Lane = (ChannelId, usize);
+/// A data queue (from 0) of a channel.
+type DataQueue = (ChannelId, usize);
 
 /// A cycle of channels whose packets wait for each other, in words; none if nothing is deadlocked. No resume and no credit may be
 /// on its way.
@@ -64,41 +64,41 @@ pub(crate) fn find_deadlock(world: &World, nodes: &[Node]) -> Option<Vec<String>
     if !world.rules.is_lossless() {
         return None;
     }
-    let mut stopped: FxHashSet<Lane> = FxHashSet::default();
-    // Per lane: the lanes in which the packets wait that hold its input buffer.
-    let mut held_by: FxHashMap<Lane, Vec<Lane>> = FxHashMap::default();
+    let mut stopped: FxHashSet<DataQueue> = FxHashSet::default();
+    // Per queue: the queues in which the packets wait that hold its input buffer.
+    let mut held_by: FxHashMap<DataQueue, Vec<DataQueue>> = FxHashMap::default();
     for ports in nodes.iter().filter_map(Node::ports) {
         for port in 0..narrow::<u16>(ports.len()) {
-            for lane in (0..world.rules.data_lanes()).filter(|&lane| !ports.is_open(port, lane)) {
-                stopped.insert((ports.channel(port), lane));
+            for queue in (0..world.rules.data_queues()).filter(|&queue| !ports.may_send(port, queue)) {
+                stopped.insert((ports.channel(port), queue));
             }
         }
-        for (port, lane, packet) in ports.waiting_packets(&world.rules) {
-            let (Some(lane), Some(ingress)) = (lane, input(ports, packet.ingress)) else { continue };
-            let held = held_by.entry((ingress, world.rules.data_lane_in(packet))).or_default();
-            held.push((ports.channel(port), lane));
+        for (port, queue, packet) in ports.waiting_packets(&world.rules) {
+            let (Some(queue), Some(ingress)) = (queue, input(ports, packet.ingress)) else { continue };
+            let held = held_by.entry((ingress, world.rules.data_queue_in(packet))).or_default();
+            held.push((ports.channel(port), queue));
         }
     }
     loop {
-        let is_alive = |lane: &Lane| {
-            held_by.get(lane).is_none_or(|waits| waits.iter().any(|next| !stopped.contains(next)))
+        let is_alive = |queue: &DataQueue| {
+            held_by.get(queue).is_none_or(|waits| waits.iter().any(|next| !stopped.contains(next)))
         };
-        let alive: Vec<Lane> = stopped.iter().copied().filter(is_alive).collect();
+        let alive: Vec<DataQueue> = stopped.iter().copied().filter(is_alive).collect();
         if alive.is_empty() {
             break;
         }
-        for lane in alive {
-            stopped.remove(&lane);
+        for queue in alive {
+            stopped.remove(&queue);
         }
     }
-    let mut lane = stopped.iter().copied().min()?;
-    let mut way: Vec<Lane> = Vec::new();
+    let mut queue = stopped.iter().copied().min()?;
+    let mut way: Vec<DataQueue> = Vec::new();
     loop {
-        if let Some(start) = way.iter().position(|&passed| passed == lane) {
-            return Some(way[start..].iter().map(|&lane| describe(world, lane)).collect());
+        if let Some(start) = way.iter().position(|&passed| passed == queue) {
+            return Some(way[start..].iter().map(|&queue| describe(world, queue)).collect());
         }
-        way.push(lane);
-        lane = held_by.get(&lane)?.iter().copied().min()?;
+        way.push(queue);
+        queue = held_by.get(&queue)?.iter().copied().min()?;
     }
 }
 
@@ -107,11 +107,11 @@ fn input(ports: &Ports, ingress: u16) -> Option<ChannelId> {
     (usize::from(ingress) < ports.len()).then(|| ports.channel(ingress) ^ 1)
 }
 
-fn describe(world: &World, (channel, lane): Lane) -> String {
+fn describe(world: &World, (channel, queue): DataQueue) -> String {
     let name = channel_name(&world.network, channel);
-    if world.rules.data_lanes() == 1 {
+    if world.rules.data_queues() == 1 {
         return name;
     }
-    let (class, vc) = world.rules.describe_lane(lane);
+    let (class, vc) = world.rules.describe_queue(queue);
     format!("{name} (class {class}, virtual channel {vc})")
 }

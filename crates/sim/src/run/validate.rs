@@ -66,9 +66,9 @@ impl Validated {
                 transport.options.ack_every,
             )));
         }
-        let has_fast_lane = fabric.queue.trims() && fabric.options.control_priority;
-        if transport.hurries() && !has_fast_lane {
-            let expected = "false without a control lane in which to hurry: fabric.queue = \"trimming\" and fabric.control_priority";
+        let has_control_queue = fabric.queue.trims() && fabric.options.control_priority;
+        if transport.hurries() && !has_control_queue {
+            let expected = "false without a control queue in which to hurry: fabric.queue = \"trimming\" and fabric.control_priority";
             return Err(SimError::Transport(Invalid::new("reliability.priority", expected, true)));
         }
         let congestion = transport.congestion.facts();

@@ -1,7 +1,7 @@
 //! How packets leave a switch, as far as that can be computed before they are handled: the hints of a batch, and the cache of next hops.
 
 use netloom_engine::Hint;
-use netloom_fabric::{Exit, Packet, PacketKind, Ports};
+use netloom_fabric::{Packet, PacketKind, PortQueue, Ports};
 use netloom_routing::{Row, SwitchPathSelector};
 use netloom_topology::PortId;
 use netloom_units::fetch_whole;
@@ -9,7 +9,7 @@ use netloom_units::fetch_whole;
 use crate::switch::view::{header_of, note_choice};
 use crate::world::World;
 
-/// What a switch knows of how a packet leaves before it handles the packet: the [`Exit`]; or, for data that draw one of several ports, their set; or nothing.
+/// What a switch knows of how a packet leaves before it handles the packet: the [`PortQueue`]; or, for data that draw one of several ports, their set; or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NextHopHint(u32);
 
@@ -18,8 +18,8 @@ impl NextHopHint {
     const DRAWN: u32 = 1 << 31;
 
     #[inline(always)]
-    pub(crate) fn exit(exit: Exit) -> Self {
-        NextHopHint(exit.to_bits())
+    pub(crate) fn of(port_queue: PortQueue) -> Self {
+        NextHopHint(port_queue.to_bits())
     }
 
     /// Of data that draw a port of this set, by its number.
@@ -29,9 +29,9 @@ impl NextHopHint {
     }
 
     #[inline(always)]
-    pub(crate) fn known(self) -> NextHop {
+    pub(crate) fn read(self) -> NextHop {
         if self.0 & NextHopHint::DRAWN == 0 {
-            NextHop::Exit(Exit::from_bits(self.0))
+            NextHop::Known(PortQueue::from_bits(self.0))
         } else if self == NextHopHint::NONE {
             NextHop::Unknown
         } else {
@@ -56,7 +56,7 @@ impl Hint for NextHopHint {
 
 /// What a [`NextHopHint`] says.
 pub(crate) enum NextHop {
-    Exit(Exit),
+    Known(PortQueue),
     /// The number of the set from which a port is drawn.
     Drawn(u32),
     Unknown,
@@ -106,15 +106,15 @@ impl Entries {
 #[repr(align(32))]
 pub(crate) struct CachedHop {
     pub(crate) seen: [u64; 2],
-    /// The exit that the hash says.
-    pub(crate) exit: CachedExit,
+    /// The port_queue that the hash says.
+    pub(crate) port_queue: CachedPortQueue,
     pub(crate) kind: PacketKind,
 }
 
 impl CachedHop {
     /// No packet's.
     pub(crate) const NONE: CachedHop =
-        CachedHop { seen: [u64::MAX; 2], exit: CachedExit::NONE, kind: PacketKind::Data };
+        CachedHop { seen: [u64::MAX; 2], port_queue: CachedPortQueue::NONE, kind: PacketKind::Data };
 
     #[inline(never)]
     pub(crate) fn hashed(
@@ -124,40 +124,40 @@ impl CachedHop {
         packet: &Packet,
     ) -> Self {
         let port = |ports: &[PortId]| ports[path_selector.hashed(&header_of(world, packet), ports.len())];
-        let exit = CachedExit::find(world, row, packet, port);
-        CachedHop { seen: packet.seen_by_hash(), exit, kind: packet.kind }
+        let port_queue = CachedPortQueue::find(world, row, packet, port);
+        CachedHop { seen: packet.seen_by_hash(), port_queue, kind: packet.kind }
     }
 }
 
-/// The [`Exit`] of packets in the lower bits, and flags above; or nothing.
+/// The [`PortQueue`] of packets in the lower bits, and flags above; or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CachedExit(pub(crate) u32);
+pub(crate) struct CachedPortQueue(pub(crate) u32);
 
-impl CachedExit {
+impl CachedPortQueue {
     /// There is none.
-    const NONE: CachedExit = CachedExit(u32::MAX);
+    const NONE: CachedPortQueue = CachedPortQueue(u32::MAX);
     /// Data could have taken other ports.
     pub(crate) const IS_CHOICE: u32 = 1 << 31;
-    /// Packets of one kind leave in several lanes.
+    /// Packets of one kind leave in several queues.
     pub(crate) const HAS_LANES: u32 = 1 << 30;
 
-    /// The exit of a packet, of whose ports `choose` names one if there are several.
+    /// The port_queue of a packet, of whose ports `choose` names one if there are several.
     #[inline(always)]
     pub(crate) fn find(
         world: &World,
         row: Row,
         packet: &Packet,
         choose: impl FnOnce(&[PortId]) -> PortId,
-    ) -> CachedExit {
+    ) -> CachedPortQueue {
         let (port, is_choice) = match *world.forwarding.table().candidates_in_row(row, packet.dst).ports {
-            [] => return CachedExit::NONE,
+            [] => return CachedPortQueue::NONE,
             [only] => (only, false),
             ref several => (choose(several), packet.kind == PacketKind::Data),
         };
-        let choice = if is_choice { CachedExit::IS_CHOICE } else { 0 };
-        match world.rules.only_lane(packet.kind) {
-            Some(lane) => CachedExit(Exit { port, lane }.to_bits() | choice),
-            None => CachedExit(u32::from(port) | choice | CachedExit::HAS_LANES),
+        let choice = if is_choice { CachedPortQueue::IS_CHOICE } else { 0 };
+        match world.rules.only_queue(packet.kind) {
+            Some(queue) => CachedPortQueue(PortQueue { port, queue }.to_bits() | choice),
+            None => CachedPortQueue(u32::from(port) | choice | CachedPortQueue::HAS_LANES),
         }
     }
 
@@ -170,16 +170,16 @@ impl CachedExit {
     /// How a packet leaves.
     #[inline(always)]
     pub(crate) fn hint(self, packet: &mut Packet, ports: &Ports, world: &World) -> NextHopHint {
-        if self.0 < CachedExit::HAS_LANES || self == CachedExit::NONE {
-            // Without flags, and without an exit, the bits are those of the hint.
+        if self.0 < CachedPortQueue::HAS_LANES || self == CachedPortQueue::NONE {
+            // Without flags, and without an port_queue, the bits are those of the hint.
             return NextHopHint(self.0);
         }
-        if self.0 & CachedExit::IS_CHOICE != 0 {
+        if self.0 & CachedPortQueue::IS_CHOICE != 0 {
             note_choice(packet, self.port());
         }
-        match self.0 & CachedExit::HAS_LANES {
-            0 => NextHopHint(self.0 & !CachedExit::IS_CHOICE),
-            _ => NextHopHint::exit(ports.exit(self.port(), packet, &world.rules)),
+        match self.0 & CachedPortQueue::HAS_LANES {
+            0 => NextHopHint(self.0 & !CachedPortQueue::IS_CHOICE),
+            _ => NextHopHint::of(ports.port_queue(self.port(), packet, &world.rules)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The way of a packet through a switch: route, admit, enqueue.
 
 use netloom_engine::{Hint, Scheduler, Unhandled};
-use netloom_fabric::{Exit, Fate, Packet};
+use netloom_fabric::{At, Fate, Packet, PortQueue};
 use netloom_routing::{FastPath, Forwarding};
 use netloom_topology::PortId;
 
@@ -22,15 +22,20 @@ impl Switch {
         hint: NextHopHint,
     ) {
         if TRIMS {
-            let exit = self.exit(ctx, packet, hint);
-            return self.enqueue(ctx, exit.port, packet);
+            let port_queue = self.port_queue(ctx, packet, hint);
+            return self.enqueue(ctx, port_queue.port, packet);
         }
-        let Some(exit) = self.hinted_exit(ctx.world, packet, hint) else {
+        let Some(port_queue) = self.hinted_port_queue(ctx.world, packet, hint) else {
             return self.forward_without_hint(&mut ctx.again(), packet);
         };
         let Switch { ports, random, .. } = self;
         // Where there are hints, no choice depends on queue lengths.
-        ports.enqueue_or_drop::<false>(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
+        ports.enqueue_or_drop::<false>(
+            port_queue,
+            packet,
+            random,
+            At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
+        );
     }
 
     /// [`Self::forward`] of a packet whose next hop may depend on queue lengths.
@@ -40,9 +45,14 @@ impl Switch {
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
     ) {
-        let exit = self.choose_exit(ctx, packet);
+        let port_queue = self.choose_port_queue(ctx, packet);
         let Switch { ports, random, .. } = self;
-        ports.enqueue_or_drop::<true>(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
+        ports.enqueue_or_drop::<true>(
+            port_queue,
+            packet,
+            random,
+            At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
+        );
     }
 
     /// [`Self::forward`] under flow control.
@@ -58,34 +68,39 @@ impl Switch {
         }
         // Loads are those of this instant.
         self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
-        let exit = self.exit(ctx, packet, hint);
+        let port_queue = self.port_queue(ctx, packet, hint);
         let Switch { ports, random, .. } = self;
-        ports.enqueue_lossless(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
+        ports.enqueue_lossless(
+            port_queue,
+            packet,
+            random,
+            At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
+        );
     }
 
     /// How a packet leaves: as its hint says, if it has one.
     #[inline(always)]
-    pub(crate) fn exit(
+    pub(crate) fn port_queue(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         hint: NextHopHint,
-    ) -> Exit {
-        match self.hinted_exit(ctx.world, packet, hint) {
-            Some(exit) => exit,
-            None => self.choose_exit(&mut ctx.again(), packet),
+    ) -> PortQueue {
+        match self.hinted_port_queue(ctx.world, packet, hint) {
+            Some(port_queue) => port_queue,
+            None => self.choose_port_queue(&mut ctx.again(), packet),
         }
     }
 
     /// How a packet leaves that takes a minimal port.
     #[inline(never)]
-    pub(crate) fn choose_exit(
+    pub(crate) fn choose_port_queue(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
-    ) -> Exit {
+    ) -> PortQueue {
         let port = self.choose(ctx, &ctx.world.forwarding, packet);
-        self.ports.exit(port, packet, &ctx.world.rules)
+        self.ports.port_queue(port, packet, &ctx.world.rules)
     }
 
     /// The minimal port that a packet takes.
@@ -117,7 +132,7 @@ impl Switch {
         packet: &mut Packet,
     ) {
         let Switch { ports, random, .. } = self;
-        let fate = ports.enqueue(port, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
+        let fate = ports.enqueue(port, packet, random, At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()));
         if fate == Fate::Returned {
             self.send_back(&mut ctx.again(), packet);
         }
@@ -131,7 +146,7 @@ impl Switch {
         }
         let port = self.choose_specially(ctx, packet);
         let Switch { ports, random, .. } = self;
-        ports.enqueue(port, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
+        ports.enqueue(port, packet, random, At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()));
     }
 
     /// Attaches hints to packets that say how they leave, where that depends on the packet alone.
@@ -152,27 +167,27 @@ impl Switch {
         messages.annotate(|message| {
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
-            cached.exit.hint(packet, ports, world)
+            cached.port_queue.hint(packet, ports, world)
         });
     }
 
     /// How a packet leaves by its hint, if it has one.
     #[inline(always)]
-    pub(crate) fn hinted_exit(
+    pub(crate) fn hinted_port_queue(
         &mut self,
         world: &World,
         packet: &mut Packet,
         hint: NextHopHint,
-    ) -> Option<Exit> {
-        let set = match hint.known() {
-            NextHop::Exit(exit) => return Some(exit),
+    ) -> Option<PortQueue> {
+        let set = match hint.read() {
+            NextHop::Known(port_queue) => return Some(port_queue),
             NextHop::Unknown => return None,
             NextHop::Drawn(set) => set,
         };
         let port = self.draw(world, packet, set);
-        Some(match world.rules.only_data_lane() {
-            Some(lane) => Exit { port, lane },
-            None => self.ports.exit(port, packet, &world.rules),
+        Some(match world.rules.only_data_queue() {
+            Some(queue) => PortQueue { port, queue },
+            None => self.ports.port_queue(port, packet, &world.rules),
         })
     }
 
@@ -190,20 +205,20 @@ impl Switch {
     pub(crate) fn prepare_drawn(&mut self, world: &World, messages: impl Unhandled<World>) {
         let Switch { ports, path_selector, row, next_hops, .. } = self;
         let (next_hops, routes) = (next_hops.all(), world.forwarding.table().in_row(*row));
-        let lane = world.rules.only_data_lane();
+        let queue = world.rules.only_data_queue();
         messages.annotate(|message| {
             if let Message::Packet(packet) = message
                 && packet.is_data()
             {
-                return match (routes.only_port(packet.dst), lane) {
-                    (Ok(port), Some(lane)) => NextHopHint::exit(Exit { port, lane }),
-                    (Ok(port), None) => NextHopHint::exit(ports.exit(port, packet, &world.rules)),
+                return match (routes.only_port(packet.dst), queue) {
+                    (Ok(port), Some(queue)) => NextHopHint::of(PortQueue { port, queue }),
+                    (Ok(port), None) => NextHopHint::of(ports.port_queue(port, packet, &world.rules)),
                     (Err(set), _) => NextHopHint::drawn(set),
                 };
             }
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
-            cached.exit.hint(packet, ports, world)
+            cached.port_queue.hint(packet, ports, world)
         });
     }
 }

@@ -147,7 +147,7 @@ mod tests {
             seq,
             cumulative: seq + 1,
             sent: Time(1),
-            way: Time::ZERO,
+            serialisation: Time::ZERO,
             hops: 2,
             marked: false,
             tag: 0,

@@ -208,7 +208,7 @@ mod tests {
             cause: Cause::Ack,
             seq: 1,
             rtt: Time(1),
-            way: Time::ZERO,
+            serialisation: Time::ZERO,
             hops: 0,
             marked,
             tag: 0,

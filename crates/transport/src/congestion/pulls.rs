@@ -248,7 +248,7 @@ mod tests {
             cause,
             seq: 0,
             rtt: Time(0),
-            way: Time(0),
+            serialisation: Time(0),
             hops: 1,
             marked: false,
             tag: 0,

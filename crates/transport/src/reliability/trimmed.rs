@@ -11,8 +11,8 @@ use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Trimmed {
-    /// Whether packets that are sent again go in the control lane, before other data (FatPaths' purified transport). They lose their payload
-    /// where that lane is full.
+    /// Whether packets that are sent again go in the control queue, before other data (FatPaths' purified transport). They lose their payload
+    /// where that queue is full.
     pub priority: bool,
     /// Whether a trimmed packet asks its sender for another path, which senders heed once per round trip: what left before the last change of
     /// path says nothing about the new one (FatPaths, sec. III). Matters where NICs choose paths, by layers, say.

@@ -29,7 +29,7 @@ fn tcp(handshake: bool) -> Transport {
 }
 
 fn ack(now: Time, seq: u32, cumulative: u32, sent: Time) -> Ack {
-    Ack { now, seq, cumulative, sent, way: Time(3), hops: 2, marked: false, tag: 7 }
+    Ack { now, seq, cumulative, sent, serialisation: Time(3), hops: 2, marked: false, tag: 7 }
 }
 
 fn leave(sender: &mut Sender, transport: &Transport, now: Time) -> Vec<(u32, u16, bool)> {
@@ -111,7 +111,7 @@ fn an_ack_is_told_with_all_that_it_says() {
     let marked = Ack { marked: true, ..ack(RTT, 1, 2, Time(5)) };
     let told = sender.on_ack(&transport, marked);
     assert_eq!((told.now, told.cause, told.seq, told.rtt), (RTT, Cause::Ack, 1, RTT - Time(5)));
-    assert_eq!((told.way, told.hops, told.marked, told.tag), (Time(3), 2, true, 7));
+    assert_eq!((told.serialisation, told.hops, told.marked, told.tag), (Time(3), 2, true, 7));
     assert_eq!((told.packets, told.bytes, told.in_flight), (2, 3000, 8));
     assert_eq!((told.oldest, told.next, told.remaining), (2, 10, Bytes(0)));
     assert!(told.window_cut && !told.reroute);
@@ -187,7 +187,7 @@ fn what_is_trimmed_tells_of_what_arrived_before_it() {
     leave(&mut sender, &transport, Time::ZERO);
     let told = sender.on_nack(&transport, ack(RTT, 3, 2, Time::ZERO));
     assert_eq!((told.cause, told.packets, told.bytes, told.reroute), (Cause::Trim, 2, 18_000, false));
-    assert_eq!((told.way, told.hops, told.tag, told.in_flight), (Time(3), 2, 7, 6));
+    assert_eq!((told.serialisation, told.hops, told.tag, told.in_flight), (Time(3), 2, 7, 6));
     assert_eq!(sender.counts.returned_to_sender, 0);
     let told = sender.on_returned(&transport, ack(RTT, 4, 2, Time::ZERO));
     assert_eq!(

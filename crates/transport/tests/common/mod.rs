@@ -86,7 +86,7 @@ impl Pipe {
                             seq,
                             cumulative,
                             sent,
-                            way: Time::ZERO,
+                            serialisation: Time::ZERO,
                             hops: 1,
                             marked: false,
                             tag: 0,

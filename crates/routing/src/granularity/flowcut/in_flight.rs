@@ -73,7 +73,7 @@ struct Entry {
 struct Stamp {
     sent: Time,
     at: Time,
-    way: Time,
+    serialisation: Time,
 }
 
 /// A data packet that passes.
@@ -176,8 +176,12 @@ impl InFlightTable {
         let passed = entry.count_off(receipt);
         let back = entry.back;
         let feedback = match receipt.access {
-            Some(access) => Some(entry.feedback(receipt, now - receipt.sent, receipt.way + access, now)),
-            None => passed.map(|stamp| entry.feedback(receipt, now - stamp.at, receipt.way - stamp.way, now)),
+            Some(access) => {
+                Some(entry.feedback(receipt, now - receipt.sent, receipt.serialisation + access, now))
+            }
+            None => passed.map(|stamp| {
+                entry.feedback(receipt, now - stamp.at, receipt.serialisation - stamp.serialisation, now)
+            }),
         };
         let signal = feedback.and_then(|feedback| {
             let was_draining = entry.state.is_draining();
@@ -219,12 +223,12 @@ impl Machine for InFlightTable {
 
 impl Entry {
     fn count(&mut self, passed: &Observation, now: Time) {
-        let Arrival { sent, way, .. } = passed.arrival;
+        let Arrival { sent, serialisation, .. } = passed.arrival;
         self.packets += 1;
         self.bytes += u64::from(passed.bytes);
         self.sent.1 = sent;
         if let Some(stamps) = &mut self.stamps {
-            stamps.push_back(Stamp { sent, at: now, way });
+            stamps.push_back(Stamp { sent, at: now, serialisation });
         }
     }
 
@@ -245,11 +249,11 @@ impl Entry {
         if is_known { stamps.pop_front() } else { None }
     }
 
-    /// What a switch learns that measures: the packet and its acknowledgement took `rtt` from there on, of which serialisation has `way`.
-    fn feedback(&self, receipt: &Receipt, rtt: Time, way: Time, now: Time) -> Feedback {
+    /// What a switch learns that measures: the packet and its acknowledgement took `rtt` from there on, `serialisation` of it is that of the data packet.
+    fn feedback(&self, receipt: &Receipt, rtt: Time, serialisation: Time, now: Time) -> Feedback {
         Feedback {
             rtt,
-            way,
+            serialisation,
             hops: receipt.hops.saturating_sub(receipt.pass),
             tag: self.hop.tag.bits(),
             packets: 1,
@@ -278,7 +282,7 @@ mod tests {
     }
 
     fn passed(flow: FlowKey, sent: u64) -> Observation {
-        let arrival = Arrival { back: 3, sent: Time(sent), way: Time::ZERO, turned: false };
+        let arrival = Arrival { back: 3, sent: Time(sent), serialisation: Time::ZERO, turned: false };
         Observation { flow, pass: 2, arrives: Tag::DIRECT, arrival, bytes: 1000 }
     }
 
@@ -288,7 +292,7 @@ mod tests {
             pass: 2,
             sent: Time(sent),
             bytes: 1000,
-            way: Time::ZERO,
+            serialisation: Time::ZERO,
             hops: 4,
             has_more: true,
             access: Some(Time(10)),

@@ -105,7 +105,7 @@ impl FlowcutState {
             return Advice::Continue;
         }
         // Large and small packets, long and short paths compare by what is left without the packet's own serialisation.
-        let rtt = config.timestamps.measure(feedback.rtt.saturating_sub(feedback.way));
+        let rtt = config.timestamps.measure(feedback.rtt.saturating_sub(feedback.serialisation));
         let ratio = rtt.0 as f64 / self.least(config, shared).update(feedback.hops, rtt).0 as f64;
         self.average += config.alpha * (ratio - self.average);
         if config.trend_threshold.is_some() {

@@ -64,8 +64,8 @@ impl Switch {
         let arrival = Arrival {
             back: packet.ingress,
             sent: packet.sent,
-            way: Time(u64::from(packet.way)),
-            turned: packet.flags.is_turned(),
+            serialisation: Time(u64::from(packet.serialisation)),
+            turned: packet.flags.drain_epoch(),
         };
         let hop = path_selector.counted(
             PacketContext { forwarding, here: id, header: &header },
@@ -108,7 +108,7 @@ impl Switch {
             pass,
             sent: ack.sent,
             bytes: ack.number_of(&[FLOW_ACK]),
-            way: Time(u64::from(ack.way)),
+            serialisation: Time(u64::from(ack.serialisation)),
             hops: u32::from(ack.trail.hops()),
             has_more,
             access: None,

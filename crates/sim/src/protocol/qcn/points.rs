@@ -15,7 +15,7 @@ impl SwitchState for CongestionPoints {
         let ports = world.network.ports(id).len();
         let points = world.fabric.options.qcn.as_ref().map(|config| {
             let point = || CongestionPoint::new(config);
-            std::iter::repeat_with(point).take(ports * world.rules.data_lanes()).collect()
+            std::iter::repeat_with(point).take(ports * world.rules.data_queues()).collect()
         });
         CongestionPoints(points.unwrap_or_default())
     }
@@ -29,7 +29,7 @@ impl CongestionPoints {
         port: PortId,
         packet: &Packet,
     ) -> &mut CongestionPoint {
-        let lane = ports.data_lane_out(port, packet, &world.rules);
-        &mut self.0[usize::from(port) * world.rules.data_lanes() + lane]
+        let queue = ports.data_queue_out(port, packet, &world.rules);
+        &mut self.0[usize::from(port) * world.rules.data_queues() + queue]
     }
 }

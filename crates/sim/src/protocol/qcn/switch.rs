@@ -53,7 +53,7 @@ impl Switch {
     ) -> Option<u8> {
         let config = ctx.world.fabric.options.qcn.as_ref()?;
         let Switch { ports, protocols, random, .. } = self;
-        let queued = ports.lane_bytes(port, packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
+        let queued = ports.queue_bytes(port, packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
         let size = u64::from(packet.size);
         protocols.qcn.at(ctx.world, ports, port, packet).on_arrival(config, size, queued + size, random)
     }

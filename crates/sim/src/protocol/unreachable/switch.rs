@@ -6,7 +6,7 @@
 //! Under flow control the node is called at that moment in any case, and does the same for what waits.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Packet, PacketKind};
+use netloom_fabric::{At, Packet, PacketKind};
 use netloom_topology::PortId;
 use netloom_units::Time;
 
@@ -79,8 +79,12 @@ impl Switch {
         let is_told = protocols.unreachable.begins(port, ctx.now);
         let goes_back = |packet: &Packet| is_told && turned_back(ctx.world, packet).is_some();
         // PFC does not count what is buffered beside the ports, and credits do not cover it.
-        let back =
-            ports.cut_link(port, ctx.now, protocols.buffered(), goes_back, &ctx.world.rules, &mut ctx.wire());
+        let back = ports.cut_link(
+            port,
+            protocols.buffered(),
+            goes_back,
+            At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
+        );
         for mut packet in back {
             if let Some(kind) = turned_back(ctx.world, &packet) {
                 self.turn_back(ctx, port, &mut packet, kind);

@@ -1,0 +1,98 @@
+//! Ports are advanced to an instant: every transmission that begins before it starts.
+
+use netloom_units::{Time, fetch_whole};
+
+use super::{At, Ports};
+use crate::port::Wire;
+use crate::rules::Rules;
+
+impl Ports {
+    /// Starts every transmission of one port that begins before `until`.
+    ///
+    /// While an input buffer is paused or a packet waits at its input, [`Self::settle_if_ordered`] must have brought all ports there.
+    #[inline(always)]
+    pub fn advance_port(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        let index = usize::from(port);
+        let state = &self.ports[index];
+        if state.occupied == 0 || state.free_at >= until {
+            return;
+        }
+        if rules.is_lossless {
+            self.advance_port_lossless(port, until, rules, wire);
+            return;
+        }
+        self.output(port, false, At::new(until, rules, wire)).start_all_before(until);
+    }
+
+    #[inline(never)]
+    fn advance_port_lossless(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        let index = usize::from(port);
+        while self.is_ordered {
+            let state = &self.ports[index];
+            if state.ready() == 0 || state.free_at >= until {
+                return;
+            }
+            self.start_ordered(port, rules, wire);
+        }
+        self.output(port, true, At::new(until, rules, wire)).start_all_before(until);
+    }
+
+    /// Starts every transmission of the node that begins before `until`; returns when the next one will begin.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
+    pub fn advance(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) -> Option<Time> {
+        if self.is_ordered {
+            self.advance_in_order(until, rules, wire);
+        }
+        let mut next = Time::MAX;
+        for word in 0..self.waiting.len() {
+            let mut bits = self.waiting[word];
+            while bits != 0 {
+                let index = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                self.advance_port(index as u16, until, rules, wire);
+                let state = &self.ports[index];
+                if state.ready() != 0 {
+                    next = next.min(state.free_at);
+                } else {
+                    self.waiting[word] &= !(1 << (index % 64));
+                }
+            }
+        }
+        if rules.is_lossless && self.buffers.accounts().is_some_and(|accounts| accounts.returns.is_due()) {
+            self.return_credits(until, wire);
+        }
+        (next != Time::MAX).then_some(next)
+    }
+
+    /// Has the processor fetch all ports and where their queues are.
+    #[inline]
+    pub fn fetch(&self) {
+        self.ports.iter().for_each(fetch_whole);
+        self.queues.fetch();
+    }
+
+    /// The same for the first port.
+    #[inline]
+    pub fn fetch_first_port(&self) {
+        self.ports.first().into_iter().for_each(fetch_whole);
+        self.queues.fetch_first_fifo();
+    }
+
+    /// Has the processor fetch the packet that each port sends next where one waits: it has long left the cache.
+    #[inline]
+    pub fn fetch_first(&self) {
+        for (&bits, ports) in self.waiting.iter().zip(self.ports.chunks(64)) {
+            let mut bits = bits;
+            while bits != 0 {
+                if let Some(port) = ports.get(bits.trailing_zeros() as usize) {
+                    self.queues.fetch_first(port.number(port.first_occupied()));
+                }
+                bits &= bits - 1;
+            }
+        }
+    }
+}

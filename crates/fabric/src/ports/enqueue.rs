@@ -1,0 +1,355 @@
+//! How a packet comes to its queue, or to the wire at once: one way for all ports, and what differs by what keeps queues from overflowing.
+
+use netloom_units::Time;
+use rand::Rng;
+
+use super::start::{Output, Transmitter};
+use super::trimming::Trimming;
+use super::{At, Ports};
+use crate::buffers::Charge;
+use crate::faults::DropCause;
+use crate::packet::{NO_INGRESS, Packet};
+use crate::port::{Fate, Port, PortQueue, Wire};
+use crate::queues::Queues;
+use crate::rules::{CONTROL, DATA, Trims};
+
+/// What keeps a port's queues from overflowing, as far as a packet that comes has to know.
+pub(super) trait Admission {
+    /// Nobody reads the port's load before the run is over, so what waits may be [handed on early](Port::start_early).
+    const HANDS_ON_EARLY: bool = false;
+    /// Control packets sent before data are counted.
+    const COUNTS_CONTROL: bool = false;
+
+    /// Charges the input buffer by which the packet came. `false`: more may follow from that than this way can do.
+    #[inline(always)]
+    fn charge(&self, _: &mut Output<'_, impl Wire>, _: &Packet, _: usize) -> bool {
+        true
+    }
+
+    /// Whether a packet that finds its port idle may start at once.
+    #[inline(always)]
+    fn starts_at_once(&self, _: &Port, _: usize) -> bool {
+        true
+    }
+
+    /// Finds room for a packet that has to wait, and marks it. Returns its queue, which is another one if it has been trimmed, or what else became of it.
+    fn admit(
+        &self,
+        output: &mut Output<'_, impl Wire>,
+        packet: &mut Packet,
+        queue: usize,
+        random: &mut impl Rng,
+    ) -> Result<usize, Fate>;
+}
+
+/// A data packet without room is dropped. `IS_OBSERVED`: the loads of the node's ports may be read before the run is over.
+struct TailDrop<const IS_OBSERVED: bool>;
+
+impl<const IS_OBSERVED: bool> Admission for TailDrop<IS_OBSERVED> {
+    const HANDS_ON_EARLY: bool = !IS_OBSERVED;
+
+    #[inline(always)]
+    fn admit(
+        &self,
+        output: &mut Output<'_, impl Wire>,
+        packet: &mut Packet,
+        queue: usize,
+        random: &mut impl Rng,
+    ) -> Result<usize, Fate> {
+        let rules = output.transmitter.at.rules;
+        if !rules.watches_queues {
+            return Ok(queue);
+        }
+        if output.transmitter.port.faults().is_some() && output.is_taken(packet) {
+            return Err(Fate::Dropped);
+        }
+        if packet.kind.is_data() {
+            let mut queued = output.bytes(queue);
+            if queued + u64::from(packet.size) > rules.safe && output.sends_data_now(queued) {
+                output.start_next();
+                queued = output.bytes(queue);
+            }
+            let bytes = queued + u64::from(packet.size);
+            if bytes > rules.safe && rules.drops(bytes, random) {
+                output.transmitter.port.losses().drops += 1;
+                output.transmitter.dropped.get_or_insert_default().note(packet, DropCause::Full);
+                return Err(Fate::Dropped);
+            }
+            output.transmitter.port.mark_arrival(packet, queued, rules, random);
+        }
+        Ok(queue)
+    }
+}
+
+/// Flow control keeps packets from being lost, and nothing that happens at a port concerns another one.
+struct Lossless;
+
+impl Admission for Lossless {
+    #[inline(always)]
+    fn charge(&self, output: &mut Output<'_, impl Wire>, packet: &Packet, queue: usize) -> bool {
+        let rules = output.transmitter.at.rules;
+        queue < DATA
+            || packet.ingress == NO_INGRESS
+            || output.transmitter.buffers.charge(packet.ingress, rules.queue_in(packet), packet.size)
+                == Charge::Fits
+    }
+
+    #[inline(always)]
+    fn starts_at_once(&self, port: &Port, queue: usize) -> bool {
+        port.paused >> queue & 1 == 0
+    }
+
+    #[inline(always)]
+    fn admit(
+        &self,
+        output: &mut Output<'_, impl Wire>,
+        packet: &mut Packet,
+        queue: usize,
+        random: &mut impl Rng,
+    ) -> Result<usize, Fate> {
+        output.mark_arrival(packet, queue, random);
+        Ok(queue)
+    }
+}
+
+/// The same where what happens at one port may concern others, and the packet has been charged.
+struct Charged {
+    is_ordered: bool,
+}
+
+impl Admission for Charged {
+    /// While ports are ordered, what follows from a departure is for all of them to see in their order.
+    fn starts_at_once(&self, port: &Port, queue: usize) -> bool {
+        !self.is_ordered && Lossless.starts_at_once(port, queue)
+    }
+
+    fn admit(
+        &self,
+        output: &mut Output<'_, impl Wire>,
+        packet: &mut Packet,
+        queue: usize,
+        random: &mut impl Rng,
+    ) -> Result<usize, Fate> {
+        Lossless.admit(output, packet, queue, random)
+    }
+}
+
+impl Ports {
+    /// Puts a packet into its queue, marking, dropping or trimming it as configured and charging the input buffer by which it came.
+    ///
+    /// The packet starts at once if the port is idle. Where a transmission ends at `now` and others wait, all that arrives at `now` takes part in
+    /// the choice of what starts then, and counts in its mark; but if there is no room for the packet, the choice comes first, so that it
+    /// finds the room of what starts free.
+    #[inline(always)]
+    pub fn enqueue(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        mut at: At<'_, impl Wire>,
+    ) -> Fate {
+        match at.rules.drops_tail {
+            true => self.enqueue_or_drop::<true>(self.port_queue(port, packet, at.rules), packet, random, at),
+            false => self.enqueue_specially(port, packet, random, &mut at.again()),
+        }
+    }
+
+    /// [`Self::enqueue`] where a packet for which there is no room is [simply dropped](crate::Rules::drops_tail). `IS_OBSERVED`: the loads of the node's
+    /// ports may be read before the run is over; where they are not, what waits may be handed on early.
+    #[inline(always)]
+    pub fn enqueue_or_drop<const IS_OBSERVED: bool>(
+        &mut self,
+        to: PortQueue,
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        at: At<'_, impl Wire>,
+    ) -> Fate {
+        let queue = usize::from(to.queue);
+        let now = at.now;
+        let mut output = self.output(to.port, false, at);
+        output.start_all_before(now);
+        output.enqueue(&TailDrop::<IS_OBSERVED>, packet, queue, random).unwrap_or(Fate::Queued)
+    }
+
+    /// [`Self::enqueue`] where packets are trimmed or flow control keeps them from being lost, for those who do not know which.
+    #[inline(never)]
+    fn enqueue_specially(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        at: &mut At<'_, impl Wire>,
+    ) -> Fate {
+        match &at.rules.trims {
+            Some(trims) => self.enqueue_trimming(port, packet, trims, random, at),
+            None => self.enqueue_exactly(port, packet, random, at),
+        }
+    }
+
+    /// [`Self::enqueue`] where packets are trimmed. Not in the function before: the others shall not pay for it.
+    #[inline(never)]
+    fn enqueue_trimming(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        trims: &Trims,
+        random: &mut impl Rng,
+        at: &mut At<'_, impl Wire>,
+    ) -> Fate {
+        let (now, queue) = (at.now, at.rules.trimming_queue(packet));
+        let mut output = self.output(port, false, at.again());
+        output.start_all_before(now);
+        output.enqueue(&Trimming(trims), packet, queue, random).unwrap_or(Fate::Queued)
+    }
+
+    /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost.
+    #[inline(always)]
+    pub fn enqueue_lossless(
+        &mut self,
+        to: PortQueue,
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        mut at: At<'_, impl Wire>,
+    ) -> Fate {
+        debug_assert!(!self.is_host, "a host's port is no switch's");
+        if !self.is_ordered && self.inputs.is_none() {
+            let now = at.now;
+            let mut output = self.output(to.port, true, at.again());
+            output.transmitter.is_host = false;
+            output.start_all_before(now);
+            let queue = usize::from(to.queue);
+            if let Some(fate) = output.enqueue(&Lossless, packet, queue, random) {
+                return fate;
+            }
+        }
+        self.enqueue_exactly(to.port, packet, random, &mut at.again())
+    }
+
+    /// [`Self::enqueue_lossless`] where a departure at one port may cause something at another, or this packet may.
+    #[inline(never)]
+    fn enqueue_exactly(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        at: &mut At<'_, impl Wire>,
+    ) -> Fate {
+        let (now, rules) = (at.now, at.rules);
+        self.advance_port(port, now, rules, at.wire);
+        let queue = self.queue_out(usize::from(port), packet, rules);
+        if self.has_cuts && self.is_lost_to_cut(port, packet, now, rules, at.wire) {
+            return Fate::Dropped;
+        }
+        if queue >= DATA
+            && packet.ingress != NO_INGRESS
+            && self.buffers.charge(packet.ingress, rules.queue_in(packet), packet.size) != Charge::Fits
+            && self.charge_exactly(packet, now, rules, at.wire) == Fate::Dropped
+        {
+            return Fate::Dropped;
+        }
+        if self.inputs.is_some() && self.waits_at_input((port.into(), queue), packet, random, at.again()) {
+            return Fate::Queued;
+        }
+        let charged = Charged { is_ordered: self.is_ordered };
+        self.output(port, true, at.again()).enqueue(&charged, packet, queue, random).unwrap_or(Fate::Queued)
+    }
+}
+
+impl<W: Wire> Output<'_, W> {
+    /// Lets a packet start at once or wait in a queue of a port that has been advanced to this instant, or says what else becomes of it. `None`: it could not be charged, and nothing has been done with it.
+    #[inline(always)]
+    fn enqueue<A: Admission>(
+        &mut self,
+        admission: &A,
+        packet: &mut Packet,
+        queue: usize,
+        random: &mut impl Rng,
+    ) -> Option<Fate> {
+        let (now, rules) = (self.transmitter.at.now, self.transmitter.at.rules);
+        if !admission.charge(self, packet, queue) {
+            return None;
+        }
+        let is_idle = self.ready() == 0;
+        let port = &mut *self.transmitter.port;
+        // A packet of a queue that is served in turn must be seen by the round robin.
+        if is_idle
+            && port.free_at <= now
+            && queue < rules.first_shared
+            && admission.starts_at_once(port, queue)
+        {
+            if A::COUNTS_CONTROL {
+                self.service[self.transmitter.index].control_sent = 0;
+            }
+            self.start_at_once(packet, queue);
+            return Some(Fate::Queued);
+        }
+        if A::HANDS_ON_EARLY
+            && queue == CONTROL
+            && port.occupied >> queue & 1 == 0
+            && let Some(departure) = port.start_early(packet, now)
+        {
+            self.transmitter.at.wire.depart(departure);
+            return Some(Fate::Queued);
+        }
+        if is_idle {
+            note_waiting(port, self.waiting, self.transmitter.index, now);
+        }
+        match admission.admit(self, packet, queue, random) {
+            Ok(queue) => {
+                let Transmitter { port, is_host, is_lossless, .. } = &mut self.transmitter;
+                let is_host = is_lossless.then_some(*is_host);
+                join(port, self.queues, packet, queue, (now, is_host));
+                Some(Fate::Queued)
+            }
+            Err(fate) => Some(fate),
+        }
+    }
+
+    /// Bytes in a queue.
+    #[inline(always)]
+    pub(super) fn bytes(&self, queue: usize) -> u64 {
+        self.queues.bytes(self.transmitter.port.number(queue))
+    }
+
+    /// Whether what a port begins to send at this instant is of a data queue that holds `queued` bytes.
+    #[inline(always)]
+    fn sends_data_now(&self, queued: u64) -> bool {
+        let Transmitter { port, at, .. } = &self.transmitter;
+        port.free_at == at.now && queued > 0 && port.occupied & ((1 << DATA) - 1) == 0
+    }
+
+    /// Marks a data packet that comes to wait in a queue, where packets are marked on arrival.
+    #[inline(always)]
+    pub(super) fn mark_arrival(&mut self, packet: &mut Packet, queue: usize, random: &mut impl Rng) {
+        let rules = self.transmitter.at.rules;
+        if rules.watches_queues && packet.kind.is_data() {
+            let queued = self.bytes(queue);
+            self.transmitter.port.mark_arrival(packet, queued, rules, random);
+        }
+    }
+}
+
+/// Something comes to wait at a port at which nothing could go: it was idle from its last transmission until now.
+#[inline(always)]
+pub(super) fn note_waiting(port: &mut Port, waiting: &mut [u64], index: usize, now: Time) {
+    waiting[index / 64] |= 1 << (index % 64);
+    port.free_at = port.free_at.max(now);
+}
+
+/// Puts a packet at the end of a queue. `is_host`: whether a port whose queues flow control may pause is a host's.
+#[inline(always)]
+pub(super) fn join(
+    port: &mut Port,
+    queues: &mut Queues,
+    packet: &Packet,
+    queue: usize,
+    (now, is_host): (Time, Option<bool>),
+) {
+    port.note_arrival(packet.size, queue, now);
+    if let Some(is_host) = is_host
+        && port.paused != 0
+    {
+        port.note_pause(now, is_host);
+    }
+    queues.push(port.number(queue), packet);
+}

@@ -1,0 +1,170 @@
+//! Output ports without events: queues that are advanced when touched.
+
+mod advance;
+mod cuts;
+mod enqueue;
+mod flow_control;
+mod links;
+mod observe;
+mod order;
+mod start;
+mod trimming;
+
+use netloom_units::Time;
+
+use self::start::{Output, Transmitter};
+use crate::buffers::Buffers;
+use crate::faults::Dropped;
+use crate::inputs::Inputs;
+use crate::packet::Packet;
+use crate::port::{LAST_RANK, Port, PortQueue, PortSpec, Wire};
+use crate::queues::Queues;
+use crate::round_robin::RoundRobin;
+use crate::rules::{DATA, Rules, Step};
+
+/// Before when a transmission must begin that leaves its room to a packet which arrives at `now`: the transmission before it is over by then, so it
+/// begins at `now` at the latest. Only a packet that would find no room otherwise makes its port choose so early; see [`Ports::enqueue`].
+#[inline(always)]
+fn just_after(now: Time) -> Time {
+    now + Time(1)
+}
+
+/// When something happens at a node, by which rules, and what takes what leaves there.
+#[derive(Debug)]
+pub struct At<'a, W> {
+    /// The instant.
+    pub now: Time,
+    /// What all ports have in common.
+    pub rules: &'a Rules,
+    /// Takes packets and credits that leave.
+    pub wire: &'a mut W,
+}
+
+impl<'a, W> At<'a, W> {
+    /// What happens at `now`.
+    #[inline(always)]
+    pub fn new(now: Time, rules: &'a Rules, wire: &'a mut W) -> Self {
+        At { now, rules, wire }
+    }
+
+    /// A copy to hand on.
+    #[inline(always)]
+    fn again(&mut self) -> At<'_, W> {
+        At { now: self.now, rules: self.rules, wire: self.wire }
+    }
+}
+
+/// How far a port has come with the queues that it serves in turn.
+#[derive(Clone, Debug)]
+struct ServiceState {
+    /// Among the data queues that share the link.
+    round_robin: RoundRobin,
+    /// Control packets sent since data last was, or last had nothing to send. Counted only where they must not starve data.
+    control_sent: u32,
+}
+
+/// The output side of a node, and the accounts of its input buffers.
+#[derive(Clone, Debug)]
+pub struct Ports {
+    ports: Vec<Port>,
+    queues: Queues,
+    /// One bit per port: something may be ready to go. Set by an enqueue, cleared at the end of the node's turn.
+    waiting: Vec<u64>,
+    /// Per port, the state of the queues served in turn. Empty if there are none.
+    service: Vec<ServiceState>,
+    buffers: Buffers,
+    /// What was dropped here, or lost on the channels that these ports feed.
+    dropped: Option<Box<Dropped>>,
+    /// If output queues are bounded although nothing is lost: what waits at the inputs.
+    inputs: Option<Box<Inputs>>,
+    /// A departure at one port may cause something at another: an input buffer is paused, a packet waits at its input, or a link is cut some time.
+    is_ordered: bool,
+    /// Under flow control: the link of some port is cut some time.
+    has_cuts: bool,
+    /// A host: its NIC pulls data instead of queueing it, and its input takes whatever comes.
+    is_host: bool,
+}
+
+impl Ports {
+    /// Idle ports of a switch or a host, in the order of the specs.
+    pub fn new(specs: impl IntoIterator<Item = PortSpec>, rules: &Rules, is_host: bool) -> Self {
+        let specs: Vec<PortSpec> = specs.into_iter().collect();
+        let buffers = Buffers::new(&specs, rules, is_host);
+        let count = specs.len();
+        let service = ServiceState { round_robin: RoundRobin::new(rules.quanta.len()), control_sent: 0 };
+        let service = if rules.first_scheduled < rules.queues { vec![service; count] } else { Vec::new() };
+        let is_bounded = rules.is_lossless && !is_host && rules.buffer != u64::MAX;
+        let inputs = is_bounded.then(|| Box::new(Inputs::new(count, rules.data_queues(), rules.buffer)));
+        let is_cut = |spec: &PortSpec| spec.faults.as_ref().is_some_and(|faults| faults.has_cuts());
+        let has_cuts = rules.is_lossless && specs.iter().any(is_cut);
+        Ports {
+            inputs,
+            is_ordered: has_cuts,
+            has_cuts,
+            ports: specs.into_iter().enumerate().map(|(index, spec)| Port::new(index, spec, rules)).collect(),
+            queues: Queues::new(count * rules.queues),
+            waiting: vec![0; count.div_ceil(64)],
+            service,
+            buffers,
+            dropped: None,
+            is_host,
+        }
+    }
+
+    /// A port with what of its node takes part in what happens there.
+    #[inline(always)]
+    fn output<'a, W>(&'a mut self, port: u16, is_lossless: bool, at: At<'a, W>) -> Output<'a, W> {
+        let Ports { ports, queues, service, waiting, buffers, dropped, is_host, .. } = self;
+        let index = usize::from(port);
+        let port = &mut ports[index];
+        let is_host = *is_host;
+        let transmitter = Transmitter { port, index, buffers, dropped, is_host, is_lossless, at };
+        Output { queues, service, waiting, transmitter }
+    }
+
+    /// The queue by which a packet leaves through a port, where packets are not trimmed.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a port has at most 31 queues: FlowControl::most_vcs"
+    )]
+    pub fn port_queue(&self, port: u16, packet: &Packet, rules: &Rules) -> PortQueue {
+        PortQueue { port, queue: self.queue_out(usize::from(port), packet, rules) as u16 }
+    }
+
+    /// The data queue, from 0, in which a data packet leaves through a port.
+    pub fn data_queue_out(&self, port: u16, packet: &Packet, rules: &Rules) -> usize {
+        self.queue_out(usize::from(port), packet, rules) - DATA
+    }
+
+    /// The queue in which a packet leaves through a port.
+    #[inline(always)]
+    fn queue_out(&self, index: usize, packet: &Packet, rules: &Rules) -> usize {
+        let rank = |port: usize| self.ports.get(port).map_or(0, |port| port.rank);
+        rules.queue_out(packet, || match rank(index) {
+            LAST_RANK => Step::First,
+            to if to > rank(usize::from(packet.ingress)) => Step::Same,
+            _ => Step::Next,
+        })
+    }
+
+    /// Sends a data packet at `at` through an idle port at which nothing waits and whose queue is open, when that instant is over: a
+    /// NIC that pulls its data needs no queue.
+    #[inline(always)]
+    pub fn send_now(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        at: Time,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) {
+        match rules.is_lossless {
+            true => {
+                let queue = self.queue_out(usize::from(port), packet, rules);
+                self.output(port, true, At::new(at, rules, wire)).send_now(packet, queue);
+            }
+            false => self.output(port, false, At::new(at, rules, wire)).send_now(packet, DATA),
+        }
+    }
+}

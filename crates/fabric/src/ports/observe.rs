@@ -1,0 +1,166 @@
+//! What is asked of ports: loads, statistics, what waits.
+
+use std::sync::Arc;
+
+use netloom_units::{Time, fetch, fetch_whole};
+
+use super::Ports;
+use crate::estimator::RateEstimator;
+use crate::faults::Dropped;
+use crate::packet::Packet;
+use crate::port::{Drain, PortStats, Wire};
+use crate::rules::{DATA, Rules};
+use crate::telemetry::Telemetry;
+
+impl Ports {
+    /// Bytes waiting at a port or being sent there at `now`.
+    #[inline]
+    pub fn load(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
+        self.advance_port(port, now, rules, wire);
+        let state = &self.ports[usize::from(port)];
+        let sending = if state.free_at > now { u64::from(state.sending) } else { 0 };
+        state.waiting() + sending
+    }
+
+    /// Bytes waiting at a port at `now`, without the packet that is being sent there.
+    #[inline]
+    pub fn waiting(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
+        self.advance_port(port, now, rules, wire);
+        self.ports[usize::from(port)].waiting()
+    }
+
+    /// How much of its channel's rate a port has used lately, in 65,536ths, by what started before `now`; 0 unless rates are estimated.
+    pub fn utilisation(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
+        self.advance_port(port, now, rules, wire);
+        let state = &mut self.ports[usize::from(port)];
+        state.change_rate(now);
+        let rate = state.rate();
+        let estimator = state.own_special_mut().and_then(|special| special.estimator.as_mut());
+        estimator.map_or(0, |estimator| estimator.utilisation(now, rate))
+    }
+
+    /// Has every port estimate its rate: every `period` it forgets the share `discount` of what it has counted, the packets that it sends or, if
+    /// `routed`, those of which [`Self::count_routed`] says so. To be called before anything is sent.
+    pub fn estimate_rates(&mut self, period: Time, discount: f64, routed: bool) {
+        for port in &mut self.ports {
+            port.special_mut().estimator = Some(RateEstimator::new(period, discount, routed));
+        }
+    }
+
+    /// Counts a packet of `bytes` that is about to join a port's queue in the estimate of the port's rate, if estimates count packets when they are routed.
+    pub fn count_routed(&mut self, port: u16, now: Time, bytes: u16) {
+        let estimator =
+            self.ports[usize::from(port)].own_special_mut().and_then(|special| special.estimator.as_mut());
+        if let Some(estimator) = estimator {
+            estimator.count_routed(now, bytes);
+        }
+    }
+
+    /// Has every port write on data packets how it stands when they leave. To be called before anything is sent.
+    pub fn tell(&mut self, telemetry: &Arc<Telemetry>) {
+        for port in &mut self.ports {
+            port.special_mut().telemetry = Some(Arc::clone(telemetry));
+        }
+    }
+
+    /// Bytes waiting in the queue in which `packet` would leave through a port at `now`.
+    #[inline]
+    pub fn queue_bytes(
+        &mut self,
+        port: u16,
+        packet: &Packet,
+        now: Time,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) -> u64 {
+        self.advance_port(port, now, rules, wire);
+        let queue = self.queue_out(usize::from(port), packet, rules);
+        self.queues.bytes(self.ports[usize::from(port)].number(queue))
+    }
+
+    /// When a port's transmitter is next free, and whether something is ready to go then, as of the last advance.
+    #[inline]
+    pub fn poll(&self, port: u16) -> (Time, bool) {
+        let state = &self.ports[usize::from(port)];
+        (state.free_at, state.ready() != 0)
+    }
+
+    /// When a port's transmitter is next free.
+    #[inline]
+    pub fn free_at(&self, port: u16) -> Time {
+        self.ports[usize::from(port)].free_at
+    }
+
+    /// Bytes waiting at a port, as of the last advance.
+    pub fn queued(&self, port: u16) -> u64 {
+        self.ports[usize::from(port)].waiting()
+    }
+
+    /// What a port has seen, as of the last advance, with bytes that still wait, a transmission and a pause that still last counted up to `end`.
+    pub fn stats_of(&self, port: u16, end: Time) -> PortStats {
+        PortStats::new(&self.ports[usize::from(port)], end)
+    }
+
+    /// A port will soon be asked for: has the processor fetch where they are.
+    pub fn expect(&self) {
+        fetch(&self.ports);
+    }
+
+    /// A port's [statistics](Self::stats_of) will soon be asked for: has the processor fetch them.
+    pub fn expect_stats_of(&self, port: u16) {
+        fetch_whole(&self.ports[usize::from(port)]);
+    }
+
+    /// Bytes whose transmission started in the drain, and the time spent sending in it up to `end`.
+    pub fn in_drain(&self, port: u16, end: Time) -> (u64, Time) {
+        let drain = self.ports[usize::from(port)].rare.as_ref().and_then(|rare| rare.drain.as_deref());
+        let Some(drain) = drain else { return (0, Time::ZERO) };
+        let PortStats { bytes, busy, .. } = self.stats_of(port, end);
+        drain.part_of(bytes, busy)
+    }
+
+    /// Counts what is sent from an instant on, after the load, apart. To be called before anything is sent.
+    pub fn note_drain(&mut self, from: Time) {
+        let drain = (from < Time::MAX).then(|| Box::new(Drain::new(from)));
+        for port in self.ports.iter_mut().filter(|port| drain.is_some() || port.rare.is_some()) {
+            port.rare.get_or_insert_default().drain = drain.clone();
+        }
+    }
+
+    /// The packets that wait, with the port and the data queue (from 0; `None` for signals) in which they do, or, at an input, for which.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
+    pub fn waiting_packets(&self, rules: &Rules) -> impl Iterator<Item = (u16, Option<usize>, &Packet)> {
+        let queues = rules.queues;
+        let outputs = self.queues.iter().map(move |(queue, packet)| (queue / queues, queue % queues, packet));
+        let inputs = self.inputs.iter().flat_map(|inputs| inputs.iter());
+        outputs.chain(inputs).map(|(port, queue, packet)| (port as u16, queue.checked_sub(DATA), packet))
+    }
+
+    /// Number of ports.
+    pub fn len(&self) -> usize {
+        self.ports.len()
+    }
+
+    /// Whether there is no port.
+    pub fn is_empty(&self) -> bool {
+        self.ports.is_empty()
+    }
+
+    /// What was dropped here, or lost on the channels that these ports feed.
+    pub fn dropped(&self) -> Dropped {
+        self.dropped.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// Packets that a port has handed on and that have not begun to leave before `end`: they are not among those that it has [sent](PortStats::packets).
+    pub fn handed_on_early(&self, port: u16, end: Time) -> u64 {
+        self.ports[usize::from(port)].early_from(end)
+    }
+
+    /// The channel that a port feeds.
+    pub fn channel(&self, port: u16) -> u32 {
+        self.ports[usize::from(port)].channel
+    }
+}

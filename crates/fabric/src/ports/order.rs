@@ -1,0 +1,137 @@
+//! What happens at one port and concerns another one of the node, so that ports are advanced together, in order of time: departures that
+//! end the pause of an input buffer, and packets that wait at their inputs because the output queue they want is full.
+
+use netloom_units::Time;
+use rand::Rng;
+
+use super::enqueue::{join, note_waiting};
+use super::{At, Ports, just_after};
+use crate::buffers::Effect;
+use crate::packet::{NO_INGRESS, Packet, PacketKind};
+use crate::port::Wire;
+use crate::rules::Rules;
+
+impl Ports {
+    /// Brings all ports to `now`, if what one of them does could concern another.
+    #[inline]
+    pub fn settle_if_ordered(&mut self, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        if self.is_ordered {
+            self.advance_in_order(now, rules, wire);
+        }
+    }
+
+    /// Starts the node's transmissions one by one in order of (time, port): a departure may end the pause of an input buffer, and the frame
+    /// that says so takes its turn at another port from then on; or it makes room for a packet that waits at its input.
+    #[inline(never)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
+    pub(super) fn advance_in_order(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        loop {
+            let mut first = (until, usize::MAX);
+            for (word, &bits) in self.waiting.iter().enumerate() {
+                let mut bits = bits;
+                while bits != 0 {
+                    let index = word * 64 + bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    let state = &self.ports[index];
+                    if state.ready() != 0 && state.free_at < first.0 {
+                        first = (state.free_at, index);
+                    }
+                }
+            }
+            if first.1 == usize::MAX {
+                return;
+            }
+            self.start_ordered(first.1 as u16, rules, wire);
+        }
+    }
+
+    /// Starts the next transmission of a port that has one ready, while ports are ordered.
+    #[inline(never)]
+    pub(super) fn start_ordered(&mut self, port: u16, rules: &Rules, wire: &mut impl Wire) {
+        let at = self.ports[usize::from(port)].free_at;
+        let effect = self.output(port, true, At::new(at, rules, wire)).start_next();
+        if let Effect::Resumes(ingress) = effect {
+            self.signal(ingress, at);
+        }
+        if self.inputs.is_some() {
+            self.move_in(at, rules);
+        }
+    }
+
+    /// Looks again at whether ports are ordered.
+    pub(super) fn look_at_order(&mut self) {
+        let waits = self.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty());
+        self.is_ordered = self.has_cuts || self.buffers.is_ordered() || waits;
+    }
+
+    /// Keeps a packet at its input if its output queue is full.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn waits_at_input(
+        &mut self,
+        (index, queue): (usize, usize),
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        at: At<'_, impl Wire>,
+    ) -> bool {
+        let At { now, rules, wire } = at;
+        let Some(inputs) = &self.inputs else { return false };
+        if packet.ingress == NO_INGRESS || !rules.is_in_data_queue(packet) {
+            return false;
+        }
+        let from = rules.queue_in(packet);
+        let place = self.ports[index].number(queue);
+        if !inputs.must_wait(packet.ingress, from, packet.size, self.queues.bytes(place)) {
+            return false;
+        }
+        // From now on departures have consequences, so none of those before may be left out. They may also have made the room that is missing.
+        self.advance(just_after(now), rules, wire);
+        let queued = self.queues.bytes(place);
+        let Some(inputs) = &self.inputs else { return false };
+        if !inputs.must_wait(packet.ingress, from, packet.size, queued) {
+            return false;
+        }
+        if packet.kind == PacketKind::Data {
+            self.ports[index].mark_arrival(packet, queued, rules, random);
+        }
+        if let Some(inputs) = &mut self.inputs {
+            inputs.push(now, from, (index, queue), *packet);
+        }
+        self.is_ordered = true;
+        true
+    }
+
+    /// Room has been made in an output queue: what waited for it at an input goes on, and so does what waited behind that.
+    #[cold]
+    #[inline(never)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
+    pub(super) fn move_in(&mut self, now: Time, rules: &Rules) {
+        loop {
+            let Ports { inputs: Some(inputs), ports, queues, .. } = self else { return };
+            let Some(next) = inputs.pop(|port, queue| queues.bytes(ports[port].number(queue))) else {
+                return;
+            };
+            match self.has_cuts && self.is_cut(next.port as u16, now) {
+                true => self.lose_charged(next.port, &next.packet, now, rules),
+                false => self.append(next.port, next.queue, &next.packet, now),
+            }
+            self.look_at_order();
+        }
+    }
+
+    /// Puts a packet at the end of a queue.
+    #[inline(always)]
+    pub(super) fn append(&mut self, index: usize, queue: usize, packet: &Packet, now: Time) {
+        let port = &mut self.ports[index];
+        if port.ready() == 0 {
+            note_waiting(port, &mut self.waiting, index, now);
+        }
+        join(port, &mut self.queues, packet, queue, (now, Some(self.is_host)));
+    }
+}

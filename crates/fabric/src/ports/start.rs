@@ -1,0 +1,259 @@
+//! How a transmission starts: one way, whether a packet has waited or not, with flow control and without.
+
+use netloom_units::Time;
+
+use super::{At, ServiceState, links};
+use crate::buffers::{Buffers, Effect};
+use crate::faults::{DropCause, Dropped};
+use crate::packet::{ByKind, NO_INGRESS, Packet};
+use crate::port::{Port, Wire};
+use crate::queues::{Popped, Queues};
+use crate::rules::{CONTROL, DATA, LINK, Rules};
+
+/// One output port with its queues: the parts of [`Ports`](super::Ports) that a packet touches there, each found once. It lives in registers
+/// wherever what it is handed to is inlined.
+pub(super) struct Output<'a, W> {
+    pub(super) queues: &'a mut Queues,
+    /// Of all ports.
+    pub(super) service: &'a mut Vec<ServiceState>,
+    pub(super) waiting: &'a mut Vec<u64>,
+    pub(super) transmitter: Transmitter<'a, W>,
+}
+
+/// What sends the packets of one output port, apart from its queues: a packet that is sent may lie in one of them.
+pub(super) struct Transmitter<'a, W> {
+    pub(super) port: &'a mut Port,
+    pub(super) index: usize,
+    pub(super) buffers: &'a mut Buffers,
+    pub(super) dropped: &'a mut Option<Box<Dropped>>,
+    pub(super) is_host: bool,
+    /// Flow control keeps packets from being lost, and may pause queues. Known where an output is made, so that nothing is asked for it.
+    pub(super) is_lossless: bool,
+    pub(super) at: At<'a, W>,
+}
+
+/// Where a packet comes from whose transmission starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It has waited in a queue, and leaves this many bytes behind there.
+    Queue { left: u64 },
+    /// It has just come, and its port is idle.
+    Arrival,
+    /// A NIC has pulled it: it counts in no queue.
+    Pulled,
+}
+
+impl<W: Wire> Output<'_, W> {
+    /// Queues that could send, as bits.
+    #[inline(always)]
+    pub(super) fn ready(&self) -> u32 {
+        let Transmitter { port, is_lossless, .. } = &self.transmitter;
+        if *is_lossless { port.ready() } else { port.occupied }
+    }
+
+    /// Starts every transmission that begins before `until`. With flow control only while ports are not ordered: then nothing follows at other ports.
+    #[inline(always)]
+    pub(super) fn start_all_before(&mut self, until: Time) {
+        while self.ready() != 0 && self.transmitter.port.free_at < until {
+            let effect = self.start_next();
+            debug_assert_eq!(effect, Effect::None);
+        }
+    }
+
+    /// Starts the next transmission of a port that has one ready. Returns what follows from it at another port.
+    #[inline(always)]
+    pub(super) fn start_next(&mut self) -> Effect {
+        let ready = self.ready();
+        let Output { queues, service, transmitter, .. } = self;
+        if !transmitter.is_lossless {
+            transmitter.port.forget_early();
+        }
+        let queue = next_queue(ready, transmitter.index, queues, service, transmitter.at.rules);
+        let Popped { packet, is_last, left } = queues.pop(transmitter.port.number(queue));
+        transmitter.port.note_start(packet.size, queue, is_last);
+        let effect = transmitter.start(packet, queue, Origin::Queue { left });
+        if effect == Effect::Lost {
+            self.flush();
+            return Effect::None;
+        }
+        effect
+    }
+
+    /// Sends a packet at the present instant that a NIC has pulled: its port is idle, and its queue not paused.
+    #[inline(always)]
+    pub(super) fn send_now(&mut self, packet: &mut Packet, queue: usize) {
+        debug_assert!(self.ready() == 0 && self.transmitter.port.free_at <= self.transmitter.at.now);
+        self.transmitter.port.free_at = self.transmitter.at.now;
+        let effect = self.transmitter.start(packet, queue, Origin::Pulled);
+        debug_assert_eq!(effect, Effect::None);
+    }
+
+    /// Starts the transmission of a packet that finds its port idle.
+    #[inline(always)]
+    pub(super) fn start_at_once(&mut self, packet: &mut Packet, queue: usize) {
+        let Transmitter { port, at, is_lossless, .. } = &mut self.transmitter;
+        if *is_lossless {
+            // Paused queues may hold something.
+            port.stats.note_queue(port.queued + u64::from(packet.size));
+        } else {
+            port.forget_early();
+        }
+        port.free_at = at.now;
+        let effect = self.transmitter.start(packet, queue, Origin::Arrival);
+        debug_assert_eq!(effect, Effect::None);
+    }
+}
+
+impl<W: Wire> Transmitter<'_, W> {
+    /// A copy to hand on to what is not inlined: only the copy has to lie in memory, and only where that is called.
+    #[inline(always)]
+    fn again(&mut self) -> Transmitter<'_, W> {
+        Transmitter {
+            port: self.port,
+            index: self.index,
+            buffers: self.buffers,
+            dropped: self.dropped,
+            is_host: self.is_host,
+            is_lossless: self.is_lossless,
+            at: self.at.again(),
+        }
+    }
+
+    /// Starts the transmission of a packet of a queue at the port's `free_at`. Under flow control it is paid for downstream, and its room at the input is
+    /// given back. Returns what follows from that at another port: nothing while ports are not ordered.
+    // Control packets and data are sent apart under flow control: together they cost 12 instructions more per packet-hop there.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
+    pub(super) fn start(&mut self, packet: &mut Packet, queue: usize, origin: Origin) -> Effect {
+        let (at, size) = (self.port.free_at, packet.size);
+        if !self.is_lossless || queue < DATA {
+            if self.is_lossless && queue == LINK {
+                send_pause(self.port, self.index, packet, self.buffers, self.at.rules, self.at.wire);
+            } else if !self.send(packet, origin) {
+                return self.lose(packet, at, origin);
+            }
+            return Effect::None;
+        }
+        let mut from = None;
+        if !self.is_host {
+            from = (packet.ingress != NO_INGRESS).then(|| (packet.ingress, self.at.rules.queue_in(packet)));
+            packet.trail = packet.trail.by(self.at.rules.vc_of(queue));
+        }
+        if !self.send(packet, origin) {
+            return links::lose(self.again(), packet, (queue, at, from));
+        }
+        let to = (self.index as u16, queue - DATA);
+        let effect = self.buffers.on_departure(at, size, from, to, self.at.rules);
+        if effect == Effect::OutOfCredit {
+            self.port.pause(1 << queue, at, self.is_host);
+            return Effect::None;
+        }
+        effect
+    }
+
+    /// Puts a packet on the channel; returns whether no fault takes it.
+    #[inline(always)]
+    fn send(&mut self, packet: &mut Packet, origin: Origin) -> bool {
+        let has_waited = matches!(origin, Origin::Queue { .. });
+        let Some(arrival) = self.port.start(packet, has_waited) else { return false };
+        match origin {
+            Origin::Queue { left } if self.at.rules.marks_departures => {
+                self.port.mark_departure(packet, left, self.at.rules);
+            }
+            Origin::Arrival if !self.is_lossless => {
+                self.port.stats.note_queue(u64::from(packet.size));
+            }
+            Origin::Queue { .. } | Origin::Arrival | Origin::Pulled => {}
+        }
+        self.at.wire.depart(self.port.departure(packet, arrival));
+        true
+    }
+
+    /// A packet that should have started at an instant is lost, and leaves no input buffer: its channel loses it, or has been cut.
+    #[inline(always)]
+    fn lose(&mut self, packet: &Packet, at: Time, origin: Origin) -> Effect {
+        self.dropped.get_or_insert_default().note(packet, DropCause::Fault);
+        match origin {
+            _ if self.is_lossless => {}
+            Origin::Queue { .. } => return Effect::Lost,
+            Origin::Arrival => {
+                // At a channel that is cut it does not even wait.
+                if self.port.free_at > at {
+                    self.port.stats.note_queue(u64::from(packet.size));
+                }
+            }
+            Origin::Pulled => self.port.pass(packet, at),
+        }
+        Effect::None
+    }
+}
+
+/// The queue that sends next, of those with a bit in `ready`.
+#[inline(always)]
+fn next_queue(
+    ready: u32,
+    index: usize,
+    queues: &Queues,
+    service: &mut [ServiceState],
+    rules: &Rules,
+) -> usize {
+    let queue = ready.trailing_zeros() as usize;
+    if queue < rules.first_scheduled { queue } else { schedule(ready, index, queues, service, rules) }
+}
+
+/// Which of the queues that are served in turn sends next.
+#[inline(never)]
+fn schedule(
+    mut ready: u32,
+    index: usize,
+    queues: &Queues,
+    service: &mut [ServiceState],
+    rules: &Rules,
+) -> usize {
+    let service = &mut service[index];
+    if let Some(trims) = &rules.trims {
+        let has_data = ready >> DATA != 0;
+        if ready >> CONTROL & 1 == 1 && !(has_data && service.control_sent == trims.control_weight) {
+            service.control_sent = if has_data { service.control_sent + 1 } else { 0 };
+            return CONTROL;
+        }
+        service.control_sent = 0;
+        ready &= !(1 << CONTROL);
+        let queue = ready.trailing_zeros() as usize;
+        if queue < rules.first_shared {
+            return queue;
+        }
+    }
+    let first = rules.first_shared;
+    let first_of_port = index * rules.queues + first;
+    first
+        + service
+            .round_robin
+            .pick(ready >> first, &rules.quanta, |queue| queues.first_size(first_of_port + queue))
+}
+
+/// Sends a PAUSE frame, which is obeyed when its last bit has come.
+#[inline(never)]
+#[expect(clippy::cast_possible_truncation, reason = "a node has at most 65,535 ports: NetworkBuilder::build")]
+fn send_pause(
+    port: &mut Port,
+    index: usize,
+    frame: &mut Packet,
+    buffers: &Buffers,
+    rules: &Rules,
+    wire: &mut impl Wire,
+) {
+    frame.by_kind = ByKind::new(buffers.paused_queues(index as u16));
+    let late = port.latency + rules.response;
+    let start = port.free_at;
+    if port.start(frame, true).is_some() {
+        let arrival = port.free_at + late;
+        // One that has come and is not obeyed yet goes with the link, too.
+        if port.faults().is_none_or(|faults| !faults.is_cut_between(start, arrival)) {
+            wire.depart(port.departure(frame, arrival));
+        }
+    }
+}
