@@ -47,6 +47,8 @@
 
 mod breakdown;
 mod channel_tally;
+#[cfg(test)]
+mod counts_arrive;
 mod estimate;
 mod halves;
 mod outcome;

@@ -178,7 +178,7 @@ pub fn join_parts(
 
 impl PartRecord {
     /// What is told of a flow between the NICs of a rail.
-    fn new(flow: &FlowRecord, (server, rail): (u32, u32), (src, dst): (u32, u32)) -> Self {
+    pub(crate) fn new(flow: &FlowRecord, (server, rail): (u32, u32), (src, dst): (u32, u32)) -> Self {
         PartRecord {
             server,
             flow: flow.flow,
