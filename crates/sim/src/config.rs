@@ -12,7 +12,7 @@ use crate::observe::measure::Measure;
 pub struct SimConfig {
     /// Queues and marking.
     pub fabric: Fabric,
-    /// Which way packets go.
+    /// Which path packets take.
     pub routing: Routing,
     /// What hosts do.
     pub transport: Transport,

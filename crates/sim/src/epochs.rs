@@ -1,7 +1,7 @@
 //! Routes that follow faults.
 //!
-//! When links are cut and repaired is known before a run, and so is when routing learns of it. So the routes of every spell between two such
-//! moments, an *epoch*, are laid before the run, and switches and hosts look up those of now: all change at the same instant, and packets
+//! When links are cut and repaired is known before a run, and so is when routing learns of it. So the routes of every interval between two such
+//! moments, an *epoch*, are built before the run, and switches and hosts look up those of now: all change at the same instant, and packets
 //! that are under way then go on by the new ones from the next switch.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(crate) struct Epochs {
     forwardings: Vec<Forwarding>,
 }
 
-/// A spell in which routes do without some links.
+/// An interval in which routes do without some links.
 #[derive(Clone, Debug)]
 pub(crate) struct Withdrawal {
     /// Which fault of the list, from 0.
@@ -37,30 +37,33 @@ impl Epochs {
     ///
     /// # Errors
     /// If the scheme cannot do without the links of an epoch, or the tables would be too large.
-    pub(crate) fn lay(
+    pub(crate) fn build(
         withdrawals: &[Withdrawal],
         gone: &[bool],
         first: &Forwarding,
         (routing, network, seed): (&Routing, &Network, u64),
     ) -> Result<Self, Invalid> {
         let mut epochs = Epochs::default();
-        let mut begin: Vec<Time> = withdrawals.iter().flat_map(|spell| [spell.from, spell.until]).collect();
+        let mut begin: Vec<Time> =
+            withdrawals.iter().flat_map(|interval| [interval.from, interval.until]).collect();
         begin.retain(|&instant| instant < Time::MAX);
         begin.sort_unstable();
         begin.dedup();
         let refuse = |instant, expected: &str, found: String| {
-            let is_cause = |spell: &&Withdrawal| spell.from <= instant && instant < spell.until;
-            let index = withdrawals.iter().find(is_cause).map_or(0, |spell| spell.fault);
+            let is_cause = |interval: &&Withdrawal| interval.from <= instant && instant < interval.until;
+            let index = withdrawals.iter().find(is_cause).map_or(0, |interval| interval.fault);
             Invalid { field: format!("{index}.reroute_after").into(), expected: expected.to_owned(), found }
         };
         let mut known: BTreeMap<Vec<bool>, Option<usize>> = BTreeMap::from([(gone.to_vec(), None)]);
         for instant in begin {
             let mut cut = gone.to_vec();
-            for spell in withdrawals.iter().filter(|spell| spell.from <= instant && instant < spell.until) {
-                spell.links.iter().for_each(|&link| cut[link as usize] = true);
+            for interval in
+                withdrawals.iter().filter(|interval| interval.from <= instant && instant < interval.until)
+            {
+                interval.links.iter().for_each(|&link| cut[link as usize] = true);
             }
-            let laid = match known.get(&cut) {
-                Some(&laid) => laid,
+            let built = match known.get(&cut) {
+                Some(&built) => built,
                 None => {
                     let tables = epochs.forwardings.len() as u64 + 1;
                     let table = u64::from(first.table().edges()) * u64::from(network.switches()) * 4;
@@ -82,7 +85,7 @@ impl Epochs {
                     Some(epochs.forwardings.len() - 1)
                 }
             };
-            epochs.begin.push((instant, laid));
+            epochs.begin.push((instant, built));
         }
         Ok(epochs)
     }
@@ -99,7 +102,7 @@ impl Epochs {
         if number == 0 {
             return first;
         }
-        self.begin[number - 1].1.map_or(first, |laid| &self.forwardings[laid])
+        self.begin[number - 1].1.map_or(first, |built| &self.forwardings[built])
     }
 
     /// The routes at an instant.
@@ -113,9 +116,9 @@ impl Epochs {
 
     /// All routes of the run, each once, with the instant from which on they are first used.
     pub(crate) fn all<'a>(&'a self, first: &'a Forwarding) -> Vec<(Time, &'a Forwarding)> {
-        let begins = |number: usize| self.begin.iter().find(|&&(_, laid)| laid == Some(number));
+        let begins = |number: usize| self.begin.iter().find(|&&(_, built)| built == Some(number));
         let later = self.forwardings.iter().enumerate();
-        let later = later.filter_map(|(number, laid)| begins(number).map(|&(from, _)| (from, laid)));
+        let later = later.filter_map(|(number, built)| begins(number).map(|&(from, _)| (from, built)));
         [(Time::ZERO, first)].into_iter().chain(later).collect()
     }
 

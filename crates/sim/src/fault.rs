@@ -130,7 +130,7 @@ pub struct Loss {
     pub until: Option<Time>,
 }
 
-/// Faults laid on a network.
+/// The faults of a network, by channel.
 #[derive(Clone, Debug)]
 pub(crate) struct Faults {
     /// Per link, whether it does not exist, as routing knows.
@@ -168,9 +168,9 @@ impl Faults {
     ///
     /// # Errors
     /// The field of the list of faults that should change.
-    pub(crate) fn lay(faults: &[Fault], network: &Network, seed: u64) -> Result<Self, Invalid> {
+    pub(crate) fn build(faults: &[Fault], network: &Network, seed: u64) -> Result<Self, Invalid> {
         let links = network.links().len();
-        let mut laid = Faults {
+        let mut built = Faults {
             cut: vec![false; links],
             intervals: ByChannel::default(),
             cuts: ByChannel::default(),
@@ -185,18 +185,18 @@ impl Faults {
         };
         for (index, fault) in faults.iter().enumerate() {
             let result = match fault {
-                Fault::Cut(cut) => laid.cut(cut, index, network, seed),
-                Fault::Degrade(degrade) => laid.degrade(degrade, index, network, seed),
-                Fault::Loss(loss) => laid.lose(loss, index, network, seed),
+                Fault::Cut(cut) => built.cut(cut, index, network, seed),
+                Fault::Degrade(degrade) => built.degrade(degrade, index, network, seed),
+                Fault::Loss(loss) => built.lose(loss, index, network, seed),
             };
             result.map_err(|error| error.within(&index.to_string()))?;
         }
         for &(link, rate) in network.error_rates() {
             for channel in [2 * link, 2 * link + 1] {
-                laid.losses.entry(channel).or_default().push(loss_interval(Time::ZERO, None, rate));
+                built.losses.entry(channel).or_default().push(loss_interval(Time::ZERO, None, rate));
             }
         }
-        Ok(laid)
+        Ok(built)
     }
 
     fn cut(&mut self, cut: &Cut, index: usize, network: &Network, seed: u64) -> Result<(), Invalid> {
@@ -335,7 +335,7 @@ impl Faults {
         }
     }
 
-    /// Refuses new routes where switches hold on to the way of what is in flight, and signals to hosts that cannot leave a path.
+    /// Refuses new routes where switches hold on to the path of what is in flight, and signals to hosts that cannot leave a path.
     pub(crate) fn check_scheme(&self, routing: &Routing, transport: &Transport) -> Result<(), Invalid> {
         let leaves_paths =
             routing.leaves_dead_paths(transport.options.subflows > 1) && !transport.chooses_paths();

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use crate::world::World;
 
-/// Number of path labels between two hosts of a tree: one per choice of up ports along the way.
+/// Number of path labels between two hosts of a tree: one per choice of up ports along the path.
 pub(crate) fn labels(network: &Network, table: &RouteTable, src: HostId, dst: HostId) -> u32 {
     let (mut labels, mut here) = (1u32, network.edge_switch(src));
     while !network.is_host(here) {

@@ -132,7 +132,7 @@ fn schemes_that_scatter_packets_are_refused() {
         let network = leaf_spine(2, 2, 2);
         let plan = Plan::of_messages(4, [(0, Message::new(2, Bytes(1), Time::ZERO))]);
         let error = Simulation::new(network, config, plan).unwrap_err().to_string();
-        assert!(error.starts_with("routing.granularity: expected one that keeps a flow's way"), "{error}");
+        assert!(error.starts_with("routing.granularity: expected one that keeps a flow's path"), "{error}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What comes back to a host about what it has sent, and who hears of it.
+//! What comes back to a host about what it has sent, and who learns of it.
 
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
@@ -106,7 +106,7 @@ impl Host {
         }
     }
 
-    /// Puts a flow that may send again into the line.
+    /// Puts a flow that may send again into the send queue.
     #[inline(always)]
     pub(crate) fn enqueue_if_ready(&mut self, world: &World, slot: u32) {
         if let Some(flow) = &mut self.flows[slot as usize]

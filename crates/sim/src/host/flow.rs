@@ -36,7 +36,7 @@ pub(crate) struct Flow {
     pub(crate) is_queued: bool,
     /// When its timer fires; another one means nothing. `Time::MAX`: none is set.
     pub(crate) timer: Time,
-    /// What switches have told it to do.
+    /// The signals of switches.
     pub(crate) pause: Option<Box<FlowPause>>,
     /// When its packets left, where that is measured or stretched.
     pub(crate) departures: Option<Box<Departures>>,

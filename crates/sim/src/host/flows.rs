@@ -143,7 +143,7 @@ impl Host {
             self.path_selector.as_mut().filter(|path_selector| path_selector.expects())
         {
             let path = ctx.world.idle_path(ctx.id, dst);
-            // As round-trip times are corrected: by what serialisation added to the data packet's way.
+            // As round-trip times are corrected: by what serialisation added to the data packet's delay.
             let least = path.propagation() + path.one_way(ctx.world.transport.options.ack_size);
             path_selector.expect(at, u32::try_from(path.hops()).unwrap_or(u32::MAX), least);
         }

@@ -255,7 +255,7 @@ mod tests {
     fn an_idle_host_takes_less_than_2_kib() {
         // A queue's head, tail and bytes.
         const LANE: usize = 16;
-        // The host, its port with three queues, its line of turns, its NIC's word of waiting bits, its turns in the engine's windows (at most 256 slots of 4 bytes), its link with two
+        // The host, its port with three queues, its send queue, its NIC's word of waiting bits, its batches in the engine's windows (at most 256 slots of 4 bytes), its link with two
         // channels in the port lists, and its place in the route table.
         let send_queue = size_of::<VecDeque<u32>>();
         let idle = size_of::<Host>()

@@ -11,7 +11,7 @@ use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::host::flow::Flow;
-use crate::host::pacing::{Asked, Paces};
+use crate::host::pacing::{Eligible, Paces};
 use crate::host::send_queue::{Next, SendQueue};
 use crate::host::{Host, NIC};
 use crate::message::Message;
@@ -28,7 +28,7 @@ struct FlowGate<'a> {
     /// How gaps are stretched, if they are.
     stretching: Option<(&'a Hf2t, &'a Training)>,
     paused_classes: u8,
-    /// Whether all that happens to a flow is heard by its slot.
+    /// Whether all that happens to a flow is known by its slot.
     may_note: bool,
 }
 
@@ -122,7 +122,7 @@ impl Host {
         }
     }
 
-    /// Takes the first flow out of the only line, if it may send; nearly always it is asked for nothing else. What is known of the line's paces stays true, as it speaks of flows that
+    /// Takes the first flow out of the only send queue, if it may send; nearly always nothing else is asked for. What is known of the paces in the queue stays true, as it speaks of flows that
     /// may not.
     #[inline(always)]
     pub(crate) fn take_first(&mut self, world: &World, at: Time) -> Option<u32> {
@@ -140,12 +140,12 @@ impl Host {
 
     #[inline(never)]
     pub(crate) fn find_flow(&mut self, world: &World, at: Time) -> Next<u32> {
-        match self.paces.asked(at) {
-            Asked::All => self.ask_all(world, at),
-            // All wait in one line.
+        match self.paces.eligible(at) {
+            Eligible::All => self.ask_all(world, at),
+            // All wait in one queue.
             _ if !self.is_open(0) => Next::Never,
-            Asked::Nobody(until) => Next::At(until),
-            Asked::One(slot, until) => self.ask_one(world, at, slot, until),
+            Eligible::None(until) => Next::At(until),
+            Eligible::One(slot, until) => self.ask_one(world, at, slot, until),
         }
     }
 
@@ -167,11 +167,11 @@ impl Host {
         next
     }
 
-    /// Nobody in the line may send before `until`, but perhaps the flow of a slot.
+    /// None in the send queue may send before `until`, but perhaps the flow of a slot.
     pub(crate) fn ask_one(&mut self, world: &World, at: Time, slot: u32, until: Time) -> Next<u32> {
         let (send_queue, _, mut gate) = self.gate(world);
-        let is_in_line = gate.flows[slot as usize].as_ref().is_some_and(|flow| flow.is_queued);
-        let from = if is_in_line { gate.ready_at(world, slot, at) } else { Some(until) };
+        let is_queued = gate.flows[slot as usize].as_ref().is_some_and(|flow| flow.is_queued);
+        let from = if is_queued { gate.ready_at(world, slot, at) } else { Some(until) };
         let until = match from {
             // It stays the only one to which anything happens.
             Some(from) if from <= at => {
@@ -198,7 +198,7 @@ impl Host {
             departed.as_ref().and_then(|departed| Some((config, departed.training.as_ref()?)))
         });
         let protocols = Some(&*protocols).filter(|protocols| protocols.gates());
-        // Elsewhere something may happen to a flow of which only another one hears.
+        // Elsewhere something may happen to a flow of which only another one learns.
         let may_note = protocols.is_none() && !world.numbering.has_subflows();
         let path_selector = path_selector.as_deref();
         (

@@ -29,7 +29,7 @@ pub(crate) struct Queue {
 pub(crate) enum Waiting {
     /// In the order in which they were handed over, by class.
     Fifo(SendQueue<Packet>),
-    /// A line for each flow.
+    /// A queue for each flow.
     Fair(FairQueue),
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum Waiting {
 pub(crate) struct FairQueue {
     send_queue: SendQueue<QueuedFlow>,
     /// By data queue and slot of the flow. A flow that follows another one in its slot stands behind what is left of that one: repetitions that turned out to be needless.
-    lines: Box<[Vec<VecDeque<Packet>>]>,
+    by_flow: Box<[Vec<VecDeque<Packet>>]>,
 }
 
 /// Where the packets of a flow are.
@@ -52,18 +52,18 @@ impl FairQueue {
     fn new(rules: &Rules) -> Self {
         FairQueue {
             send_queue: SendQueue::new(rules),
-            lines: (0..rules.data_queues()).map(|_| Vec::new()).collect(),
+            by_flow: (0..rules.data_queues()).map(|_| Vec::new()).collect(),
         }
     }
 
     fn push(&mut self, queue: u8, packet: Packet) {
-        let (lines, slot) = (&mut self.lines[usize::from(queue)], packet.slot);
-        while slot as usize >= lines.len() {
-            push_few(lines, VecDeque::new());
+        let (by_flow, slot) = (&mut self.by_flow[usize::from(queue)], packet.slot);
+        while slot as usize >= by_flow.len() {
+            push_few(by_flow, VecDeque::new());
         }
-        let line = &mut lines[slot as usize];
-        line.push_back(packet);
-        if line.len() == 1 {
+        let packets = &mut by_flow[slot as usize];
+        packets.push_back(packet);
+        if packets.len() == 1 {
             self.send_queue.push(queue, QueuedFlow { queue, slot });
         }
     }
@@ -71,9 +71,9 @@ impl FairQueue {
     /// Takes out the first packet of the flow whose turn it is; the flow goes to the end of its queue if it has more.
     fn next(&mut self, rules: &Rules, at: Time, is_open: impl Fn(usize) -> bool) -> Option<Packet> {
         let Next::Now(flow) = self.send_queue.next(rules, at, is_open, |_| Some(at)) else { return None };
-        let line = &mut self.lines[usize::from(flow.queue)][flow.slot as usize];
-        let packet = line.pop_front();
-        if !line.is_empty() {
+        let packets = &mut self.by_flow[usize::from(flow.queue)][flow.slot as usize];
+        let packet = packets.pop_front();
+        if !packets.is_empty() {
             self.send_queue.push(flow.queue, flow);
         }
         packet
@@ -133,7 +133,7 @@ impl Queue {
             Waiting::Fifo(send_queue) => (Some(send_queue), None),
             Waiting::Fair(flows) => (None, Some(flows)),
         };
-        let of_flows = fair.into_iter().flat_map(|flows| flows.lines.iter().flatten().flatten());
+        let of_flows = fair.into_iter().flat_map(|flows| flows.by_flow.iter().flatten().flatten());
         fifo.into_iter().flat_map(|send_queue| send_queue.iter()).chain(of_flows)
     }
 }

@@ -1,4 +1,4 @@
-//! Until when flows in the line certainly wait for their pace: what is held back by its rate is not asked again with every packet of others, and nobody is while
+//! Until when flows in the send queue certainly wait for their pace: what is held back by its rate is not asked again with every packet of others, and none is while
 //! all are.
 
 use netloom_fabric::{Packet, PacketKind};
@@ -6,13 +6,13 @@ use netloom_units::Time;
 
 use crate::message::Message;
 
-/// What is known of the flows in the line.
+/// What is known of the flows in the send queue.
 #[derive(Debug, Default)]
 pub(crate) struct Paces {
     /// By slot, from when on the flow may send, as it was when it was last asked. What has passed, or was never noted, says nothing: the flow must be
     /// asked.
     from: Box<[Time]>,
-    /// Before then none in the line may send, unless it is `changed`.
+    /// Before then none in the send queue may send, unless it is `changed`.
     quiet_until: Time,
     /// The flow to which something has happened since.
     changed: Option<u32>,
@@ -20,13 +20,13 @@ pub(crate) struct Paces {
 
 /// Who may be able to send.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// Any flow in the line.
+pub(crate) enum Eligible {
+    /// Any flow in the send queue.
     All,
     /// This one, all others not before then.
     One(u32, Time),
-    /// Nobody before then.
-    Nobody(Time),
+    /// None of them before then.
+    None(Time),
 }
 
 impl Paces {
@@ -55,17 +55,17 @@ impl Paces {
         self.from = from.into_boxed_slice();
     }
 
-    /// Who is to be asked at `at`.
+    /// Which flows may be able to send at `at`.
     #[inline(always)]
-    pub(crate) fn asked(&self, at: Time) -> Asked {
+    pub(crate) fn eligible(&self, at: Time) -> Eligible {
         match self.changed {
-            _ if self.quiet_until <= at => Asked::All,
-            Some(slot) => Asked::One(slot, self.quiet_until),
-            None => Asked::Nobody(self.quiet_until),
+            _ if self.quiet_until <= at => Eligible::All,
+            Some(slot) => Eligible::One(slot, self.quiet_until),
+            None => Eligible::None(self.quiet_until),
         }
     }
 
-    /// None in the line may send before then. `Time::ZERO`: that is not known.
+    /// None in the send queue may send before then. `Time::ZERO`: that is not known.
     #[inline(always)]
     pub(crate) fn note_quiet(&mut self, quiet_until: Time) {
         self.quiet_until = quiet_until;
@@ -144,21 +144,21 @@ mod tests {
     #[test]
     fn nobody_is_asked_while_all_wait_but_the_one_to_whom_something_happened() {
         let mut paces = Paces::default();
-        assert_eq!(paces.asked(Time(4)), Asked::All);
+        assert_eq!(paces.eligible(Time(4)), Eligible::All);
         paces.note_quiet(Time(9));
         assert_eq!(
-            [4, 8, 9].map(|at| paces.asked(Time(at))),
-            [Asked::Nobody(Time(9)), Asked::Nobody(Time(9)), Asked::All]
+            [4, 8, 9].map(|at| paces.eligible(Time(at))),
+            [Eligible::None(Time(9)), Eligible::None(Time(9)), Eligible::All]
         );
         for _ in 0..2 {
             paces.forget(3);
-            assert_eq!(paces.asked(Time(4)), Asked::One(3, Time(9)));
+            assert_eq!(paces.eligible(Time(4)), Eligible::One(3, Time(9)));
         }
         paces.forget(2);
-        assert_eq!(paces.asked(Time(4)), Asked::All);
+        assert_eq!(paces.eligible(Time(4)), Eligible::All);
         paces.note_quiet(Time(9));
-        assert_eq!(paces.asked(Time(4)), Asked::Nobody(Time(9)));
+        assert_eq!(paces.eligible(Time(4)), Eligible::None(Time(9)));
         paces.forget_by_timer(&Message::Start);
-        assert_eq!(paces.asked(Time(4)), Asked::All);
+        assert_eq!(paces.eligible(Time(4)), Eligible::All);
     }
 }

@@ -36,7 +36,7 @@ impl<T> SendQueue<T> {
         }
     }
 
-    /// Has the processor fetch where the lines are.
+    /// Has the processor fetch where the queues are.
     #[inline(always)]
     pub(crate) fn fetch(&self) {
         self.queues.first().into_iter().for_each(fetch);
@@ -56,7 +56,7 @@ impl<T> SendQueue<T> {
         }
     }
 
-    /// Whether all wait in one line.
+    /// Whether all wait in one queue.
     #[inline]
     pub(crate) fn is_single(&self) -> bool {
         self.queues.len() == 1
@@ -67,10 +67,10 @@ impl<T> SendQueue<T> {
         self.queues.iter().flatten()
     }
 
-    /// Takes the next one that can be sent at `at` out of its line.
+    /// Takes the next one that can be sent at `at` out of its queue.
     ///
     /// `is_open` tells whether flow control lets a queue send. `ready` tells from when on one can be sent, and `None` for one that cannot
-    /// until something happens: it leaves the line and must be pushed again.
+    /// until something happens: it leaves the queue and must be pushed again.
     #[inline(always)]
     pub(crate) fn next(
         &mut self,
@@ -81,13 +81,13 @@ impl<T> SendQueue<T> {
     ) -> Next<T> {
         let mut soonest = Time::MAX;
         let mut shared = 0u32;
-        for (queue, line) in self.queues.iter_mut().enumerate() {
-            if line.is_empty() || !is_open(queue) {
+        for (queue, waiting) in self.queues.iter_mut().enumerate() {
+            if waiting.is_empty() || !is_open(queue) {
                 continue;
             }
             let mut place = 0;
-            // What is passed over goes to the end of its line only if something behind it is taken: elsewhere that changes nothing.
-            while let Some(item) = line.get(place) {
+            // What is passed over goes to the end of its queue only if something behind it is taken: elsewhere that changes nothing.
+            while let Some(item) = waiting.get(place) {
                 match ready(item) {
                     Some(from) if from > at => {
                         soonest = soonest.min(from);
@@ -95,15 +95,15 @@ impl<T> SendQueue<T> {
                     }
                     Some(_) => {
                         if place > 0 {
-                            line.rotate_left(place);
+                            waiting.rotate_left(place);
                         }
                         if queue >= self.first_shared {
                             shared |= 1 << (queue - self.first_shared);
                             break;
                         }
-                        return line.pop_front().map_or(Next::Never, Next::Now);
+                        return waiting.pop_front().map_or(Next::Never, Next::Now);
                     }
-                    None => _ = line.remove(place),
+                    None => _ = waiting.remove(place),
                 }
             }
         }
@@ -122,31 +122,31 @@ impl<T> SendQueue<T> {
 }
 
 impl SendQueue<u32> {
-    /// Who has waited longest, if all wait in one line.
+    /// Who has waited longest, if all wait in one queue.
     #[inline(always)]
     pub(crate) fn first_of_single(&self) -> Option<u32> {
         match &*self.queues {
-            [line] => line.front().copied(),
+            [waiting] => waiting.front().copied(),
             _ => None,
         }
     }
 
-    /// Takes out of a line who has waited longest there.
+    /// Takes out of a queue who has waited longest there.
     #[inline(always)]
     pub(crate) fn pop(&mut self, queue: usize) -> Option<u32> {
         self.queues[queue].pop_front()
     }
 
-    /// Takes the flow of a slot out of its line, as if none before it could send.
+    /// Takes the flow of a slot out of its queue, as if none before it could send.
     pub(crate) fn take(&mut self, queue: u8, slot: u32) {
-        let line = &mut self.queues[usize::from(queue)];
-        if let Some(place) = line.iter().position(|&other| other == slot) {
-            line.rotate_left(place);
-            line.pop_front();
+        let waiting = &mut self.queues[usize::from(queue)];
+        if let Some(place) = waiting.iter().position(|&other| other == slot) {
+            waiting.rotate_left(place);
+            waiting.pop_front();
         }
     }
 
-    /// Takes a flow out of its line.
+    /// Takes a flow out of its queue.
     pub(crate) fn remove(&mut self, queue: u8, slot: u32) {
         self.queues[usize::from(queue)].retain(|&other| other != slot);
     }

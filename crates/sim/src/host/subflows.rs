@@ -106,11 +106,11 @@ impl Host {
         let Some(Connected { connection, .. }) = connected else { return };
         let was_unsettled = connection.is_unsettled();
         // What came back says nothing of other packets.
-        let heard = match packet.kind {
+        let echoed = match packet.kind {
             ACK | NACK => answer(ctx.now, packet),
             _ => echo(ctx.now, packet, 0),
         };
-        let told = connection.on_answer(subflow, heard, packet.kind == ACK);
+        let news = connection.on_answer(subflow, echoed, packet.kind == ACK);
         if connection.is_done() {
             return self.finish_connection(ctx, number);
         }
@@ -119,7 +119,7 @@ impl Host {
             flow.sender.couple(connection.increase(transport.packet_size()));
         }
         let (mut feedback, mut losses) = (None, None);
-        match (told, packet.kind) {
+        match (news, packet.kind) {
             (None, _) => {}
             (Some(ack), ACK) => {
                 flow.read_telemetry(ctx.world, packet);
@@ -148,7 +148,7 @@ impl Host {
         self.go_on(ctx, packet.slot);
     }
 
-    /// A subflow's timer has told it something.
+    /// A subflow's timer has something for it.
     pub(crate) fn on_subflow_timer(&mut self, world: &World, number: u32, feedback: &Feedback) {
         let (number, subflow) = (world.numbering.flow(number), world.numbering.subflow(number));
         self.see(world, number, subflow);

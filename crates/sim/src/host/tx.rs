@@ -168,7 +168,7 @@ impl Host {
         self.hand_over(ctx);
     }
 
-    /// The flow whose turn it is sends a packet, and further ones before `until` as long as nobody else could, and goes to the end of the line.
+    /// The flow whose turn it is sends a packet, and further ones before `until` as long as nobody else could, and goes to the end of the send queue.
     pub(crate) fn send_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32, until: Time) {
         let is_alone = self.send_queue.is_single()
             && self.send_queue.is_empty()
@@ -189,7 +189,7 @@ impl Host {
         }
     }
 
-    /// Takes the next packet of the flow whose turn it is, which then goes to the end of the line; returns its data queue, too.
+    /// Takes the next packet of the flow whose turn it is, which then goes to the end of the send queue; returns its data queue, too.
     #[inline(always)]
     pub(crate) fn take_packet(
         &mut self,
@@ -257,7 +257,7 @@ impl Host {
         Some((packet, concerns_others))
     }
 
-    /// A flow that has sent a packet goes to the end of its line, if it can send more; returns the line. Unless it goes on at once, as `goes_on` says of the instant from which on it may.
+    /// A flow that has sent a packet goes to the end of its send queue, if it can send more; returns the queue. Unless it goes on at once, as `goes_on` says of the instant from which on it may.
     #[inline(always)]
     pub(crate) fn requeue(
         &mut self,

@@ -63,7 +63,7 @@ impl Host {
         self.rare.as_mut().map(|rare| std::mem::take(&mut rare.events)).unwrap_or_default()
     }
 
-    /// The server whose NIC this is hears that a flow has ended.
+    /// The server whose NIC this is learns that a flow has ended.
     #[cold]
     #[inline(never)]
     pub(crate) fn notify_server(&mut self, flow: u32) {
@@ -84,7 +84,7 @@ impl Host {
         }
     }
 
-    /// A flow, of which the number and the group are given, has ended: the program hears of it, or the next one of a closed loop starts.
+    /// A flow, of which the number and the group are given, has ended: the program learns of it, or the next one of a closed loop starts.
     pub(crate) fn go_on_with_work(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,

@@ -1,4 +1,4 @@
-//! What to measure: for how long, in which spells of time, and at which channels.
+//! What to measure: for how long, in which intervals, and at which channels.
 
 use netloom_record::{MOST_ROWS, NamedChannel, SampleRecord, Window};
 use netloom_topology::Network;
@@ -35,7 +35,7 @@ pub struct Measure {
     pub switch_gaps: bool,
     /// Upper bounds of the flow-size bins of the summary, ascending; absent: bins at powers of ten.
     pub size_bins: Option<Vec<Bytes>>,
-    /// Spells of time that the summary reports on their own: tables with `name`, `from` and `until`. They may overlap.
+    /// Intervals that the summary reports on their own: tables with `name`, `from` and `until`. They may overlap.
     pub windows: Vec<Window>,
     /// Channels that the summary reports by name: tables with `name`, and the nodes `from` and `to` as in `links.parquet`
     /// (`h0` is a host, `s0` a switch); `parallel` tells parallel links apart, from 0. Only these are sampled, if there are any.

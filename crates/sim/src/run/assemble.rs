@@ -38,7 +38,7 @@ impl Simulation {
         let is_cut = |channel| faults.cut[channel as usize / 2];
         let forwarding = Forwarding::build(&routing, &network, is_cut, layers_seed)?;
         let scheme = (&routing, &network, layers_seed);
-        let epochs = Epochs::lay(&faults.withdrawals, &faults.cut, &forwarding, scheme);
+        let epochs = Epochs::build(&faults.withdrawals, &faults.cut, &forwarding, scheme);
         let epochs = epochs.map_err(SimError::Fault)?;
         let last = epochs.last(&forwarding).table();
         faults.check_last(last, measure.until).map_err(SimError::Fault)?;

@@ -1,4 +1,4 @@
-//! Runs that are driven from outside: flows start, and their completions are heard, in the middle of the run.
+//! Runs that are driven from outside: flows start, and their completions are reported, in the middle of the run.
 //!
 //! A program that simulates what hosts compute (a training step, a control loop) decides what is sent when by what arrived when.
 //! It starts flows at the instant that the run has come to, or later, and lets the run go on until something completes. What comes out
@@ -210,7 +210,7 @@ impl Driven {
                         self.completed.push_back(Completion { ticket, at });
                     }
                 }
-                FlowEvent::Sent { .. } => unreachable!("the server hears of it"),
+                FlowEvent::Sent { .. } => unreachable!("the server learns of it"),
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::run::error::SimError;
 
 /// Refuses networks in which a route may be longer than [packets can count](Trail::MOST_HOPS).
 ///
-/// Most networks are seen to have no such route by the number of their switches, larger ones by how far these are apart. There, ways in layers and lists of paths may be
+/// Most networks are seen to have no such route by the number of their switches, larger ones by how far these are apart. There, paths in layers and lists of paths may be
 /// longer than twice the minimal ones; what they add to some tens of hops is small against what there is room for.
 pub(crate) fn check_lengths(network: &Network) -> Result<(), SimError> {
     let most = u32::from(Trail::MOST_HOPS);

@@ -47,7 +47,7 @@ impl Simulation {
         Self::of(network, validated, plan)
     }
 
-    /// Refuses what [`Self::new`] refuses. Routes are laid only if something depends on which they are.
+    /// Refuses what [`Self::new`] refuses. Routes are built only if something depends on which they are.
     ///
     /// # Errors
     /// As [`Self::new`].

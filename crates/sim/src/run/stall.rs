@@ -92,12 +92,12 @@ pub(crate) fn find_deadlock(world: &World, nodes: &[Node]) -> Option<Vec<String>
         }
     }
     let mut queue = stopped.iter().copied().min()?;
-    let mut way: Vec<DataQueue> = Vec::new();
+    let mut chain: Vec<DataQueue> = Vec::new();
     loop {
-        if let Some(start) = way.iter().position(|&passed| passed == queue) {
-            return Some(way[start..].iter().map(|&queue| describe(world, queue)).collect());
+        if let Some(start) = chain.iter().position(|&passed| passed == queue) {
+            return Some(chain[start..].iter().map(|&queue| describe(world, queue)).collect());
         }
-        way.push(queue);
+        chain.push(queue);
         queue = held_by.get(&queue)?.iter().copied().min()?;
     }
 }

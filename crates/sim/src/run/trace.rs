@@ -6,7 +6,7 @@ use netloom_units::{Time, narrow, random};
 
 use crate::run::simulation::Simulation;
 
-/// The way of the first packet of a flow through an idle fabric.
+/// The path of the first packet of a flow through an idle fabric.
 #[derive(Clone, Debug)]
 pub struct Trace {
     /// Source host.

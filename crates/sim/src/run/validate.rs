@@ -1,4 +1,4 @@
-//! Whether the parts of a simulation fit each other, as far as that can be said before routes are laid.
+//! Whether the parts of a simulation fit each other, as far as that can be said before routes are built.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl Validated {
             let expected = "none without a fabric that trims (fabric.queue = \"trimming\")";
             return Err(SimError::Transport(Invalid::new(field, expected, "a table").within("congestion")));
         }
-        let faults = Faults::lay(&faults, network, seed).map_err(SimError::Fault)?;
+        let faults = Faults::build(&faults, network, seed).map_err(SimError::Fault)?;
         faults.check(measure.until).map_err(SimError::Fault)?;
         let is_lossy = fabric.is_lossy() || faults.lose_packets();
         if transport.options.reorder.has_cells() {
@@ -111,7 +111,7 @@ impl Validated {
         }
         if transport.telemetry().is_some() && routing.scatters() {
             let expected = format!(
-                "one that keeps a flow's way for a while with transport.congestion \"{}\", which compares what the links of a way say with \
+                "one that keeps a flow's path for a while with transport.congestion \"{}\", which compares what the links of a path say with \
                  what the same links said before",
                 transport.congestion.name()
             );
@@ -159,7 +159,7 @@ impl Validated {
         }
         let counts_off_trees = routing.counted_flowcuts().is_some() && !network.is_tree();
         if counts_off_trees && fabric.is_lossless() && !fabric.options.control_priority {
-            // On a tree the way back is as free of cycles as the way there.
+            // On a tree the path back is as free of cycles as the path there.
             let expected = "\"nic\" for flowcuts in a lossless fabric that is no tree and where fabric.control_priority is false: nobody proves \
                             that acknowledgements which go back among the data do not wait for each other in a circle";
             let found = format!("\"{}\"", routing.placement.name());

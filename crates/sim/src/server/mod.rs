@@ -35,8 +35,8 @@ pub(crate) struct Server {
     upcoming: Option<Job>,
     has_begun: bool,
     next_message: u32,
-    /// The rail whose turn it is.
-    turn: u32,
+    /// The rail that is next.
+    next_rail: u32,
     /// Per rail, the bytes of messages that have begun and not ended.
     outstanding: Vec<u64>,
     /// Streams that have begun: rail, receiver, group, class.
@@ -79,7 +79,7 @@ impl Server {
             upcoming: None,
             has_begun: false,
             next_message: first_message,
-            turn: 0,
+            next_rail: 0,
             streams: FxHashSet::default(),
             sending: FxHashMap::default(),
             receiving: FxHashMap::default(),
@@ -170,7 +170,7 @@ impl Server {
         (0..).zip(&mut self.nics).filter_map(advance).min()
     }
 
-    /// Something reaches a NIC, and what it has to tell is heard.
+    /// Something reaches a NIC, and what it has to say is taken.
     fn at_nic(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, rail: u32, message: &Message) {
         let Nic { id, host, timers } = &mut self.nics[rail as usize];
         let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
@@ -252,22 +252,22 @@ impl Server {
         let whole = |rail: u32| vec![(rail, job.bytes)];
         match rails.nic_selection() {
             NicSelection::Stripe => {
-                let rail = |part: u32| (self.turn + part) % nics;
+                let rail = |part: u32| (self.next_rail + part) % nics;
                 let parts = rails.stripe(job.bytes, world.transport.options.mtu);
                 let parts: Vec<_> = (0..).zip(parts).map(|(part, bytes)| (rail(part), bytes)).collect();
-                self.turn = rail(narrow::<u32>(parts.len()));
+                self.next_rail = rail(narrow::<u32>(parts.len()));
                 parts
             }
             NicSelection::RoundRobin => {
-                let rail = self.turn;
-                self.turn = (rail + 1) % nics;
+                let rail = self.next_rail;
+                self.next_rail = (rail + 1) % nics;
                 whole(rail)
             }
             NicSelection::Hash => whole(rails.hashed(self.number, job.dst, number)),
             NicSelection::LeastOutstanding => {
-                let is_queued = (0..nics).map(|next| (self.turn + next) % nics);
+                let is_queued = (0..nics).map(|next| (self.next_rail + next) % nics);
                 let rail = is_queued.min_by_key(|&rail| self.outstanding[rail as usize]).unwrap_or(0);
-                self.turn = (rail + 1) % nics;
+                self.next_rail = (rail + 1) % nics;
                 whole(rail)
             }
         }

@@ -1,4 +1,4 @@
-//! The way of a packet through a switch: route, admit, enqueue.
+//! The path of a packet through a switch: route, admit, enqueue.
 
 use netloom_engine::{Hint, Scheduler, Unhandled};
 use netloom_fabric::{At, Fate, Packet, PortQueue};

@@ -57,7 +57,7 @@ impl<S: Scheduler<Message>> View for PortsAt<'_, S> {
     }
 }
 
-/// What a switch has counted of flowlets that began there becomes rows, unless its gauge sees more.
+/// What a switch has counted of flowlets that began there becomes rows, unless its gap monitor sees more.
 pub(crate) fn hand_in_flowlets(world: &World, id: u32, begun: Vec<(FlowKey, u32)>) {
     if !world.gaps.at_switches {
         let rows = begun.into_iter().map(|(FlowKey { src, flow: number }, flowlets)| Passage {

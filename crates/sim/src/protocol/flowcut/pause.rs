@@ -11,7 +11,7 @@ pub(crate) struct FlowPause {
     pub(crate) credit: u32,
     /// Since when it is stopped, and until when at the longest.
     pub(crate) span: Option<(Time, Time)>,
-    /// By which switches of its way.
+    /// By which switches of its path.
     pub(crate) by: Vec<u32>,
     /// Until everything before the second packet is acknowledged, it runs at most the first number ahead.
     pub(crate) ahead: Option<(u32, u32)>,

@@ -89,8 +89,8 @@ impl Switch {
 
     /// An acknowledgement of a data packet that has passed here.
     ///
-    /// On the way of the data in reverse its tag says how many channels that packet had crossed when it came to the switch before. Where
-    /// nobody knows how it came, the acknowledgement has lost its way: its tag is 0, and it goes to the first switch by any.
+    /// On the path of the data in reverse its tag says how many channels that packet had crossed when it came to the switch before. Where
+    /// nobody knows how it came, the acknowledgement has lost that path: its tag is 0, and it goes to the first switch by any.
     pub(crate) fn on_flow_ack(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, ack: &mut Packet) {
         let Some(flowcut) = ctx.world.routing.counted_flowcuts() else { return };
         let is_home = ctx.world.is_edge_of(ctx.id, ack.dst);
@@ -113,7 +113,7 @@ impl Switch {
             has_more,
             access: None,
         };
-        // A way over an intermediate switch may have come by the first one again.
+        // A path over an intermediate switch may have come by the first one again.
         if pass > 1
             && let Some((back, signal)) = self.path_selector.on_receipt(&receipt, ctx.now)
         {
@@ -139,7 +139,7 @@ impl Switch {
     }
 
     /// Stops the source of a flow, or lets it go on: by a frame that says how far from the source the switch is, through the port to which
-    /// the source is connected or, where it is not, along any way.
+    /// the source is connected or, where it is not, along any path.
     pub(crate) fn signal_source(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,

@@ -112,7 +112,7 @@ impl Host {
             self.send_control(ctx, &mut Packet { sent: ctx.now, by_kind: ByKind::new(count), ..answer });
         }
         let Some(pulls) = &mut self.protocols.pulls.queue else { return };
-        if !pulls.line.is_empty() && pulls.timer.is_none() {
+        if !pulls.pending.is_empty() && pulls.timer.is_none() {
             let at = pulls.opens.max(ctx.now);
             pulls.timer = Some(at);
             ctx.timer(at, Message::Protocol(Timer::Pulls(PullDue)));

@@ -36,7 +36,7 @@ pub(crate) struct PullQueue {
     /// By receiver, where windows are adaptive.
     pub(crate) windows: Vec<PullWindow>,
     /// The receivers that owe something, in turn, and some that owe nothing any more.
-    pub(crate) line: VecDeque<u32>,
+    pub(crate) pending: VecDeque<u32>,
     /// The earliest moment for the next PULL.
     pub(crate) opens: Time,
     /// When the timer for it fires.
@@ -52,10 +52,10 @@ pub(crate) struct PullCredits {
     pulls: u32,
     /// Those sent.
     sent: u32,
-    in_line: bool,
+    is_pending: bool,
 }
 
-const NOTHING: PullCredits = PullCredits { packet: Packet::EMPTY, pulls: 0, sent: 0, in_line: false };
+const NOTHING: PullCredits = PullCredits { packet: Packet::EMPTY, pulls: 0, sent: 0, is_pending: false };
 
 impl PullQueue {
     /// A packet, or its header, has come for a receiver, which can make use of no more than `most` packets.
@@ -78,9 +78,9 @@ impl PullQueue {
             _ => 1,
         };
         credits.pulls = (credits.pulls + worth).min(most);
-        if credits.pulls > 0 && !credits.in_line {
-            credits.in_line = true;
-            self.line.push_back(receiver);
+        if credits.pulls > 0 && !credits.is_pending {
+            credits.is_pending = true;
+            self.pending.push_back(receiver);
         }
     }
 
@@ -96,17 +96,17 @@ impl PullQueue {
 
     /// Takes the next PULL out: the packet whose sender is asked, and the number of PULLs that it has been sent with this one.
     pub(crate) fn pop(&mut self) -> Option<(Packet, u32)> {
-        while let Some(receiver) = self.line.pop_front() {
+        while let Some(receiver) = self.pending.pop_front() {
             let credits = &mut self.credits[receiver as usize];
             if credits.pulls == 0 {
-                credits.in_line = false;
+                credits.is_pending = false;
                 continue;
             }
             credits.pulls -= 1;
             credits.sent += 1;
-            credits.in_line = credits.pulls > 0;
-            if credits.in_line {
-                self.line.push_back(receiver);
+            credits.is_pending = credits.pulls > 0;
+            if credits.is_pending {
+                self.pending.push_back(receiver);
             }
             return Some((credits.packet, credits.sent));
         }

@@ -112,12 +112,12 @@ impl Host {
         }
         let Some(config) = ctx.world.transport.congestion.facts().reaction_point else { return };
         let dst = packet.src;
-        let line = ctx.world.network.host_rate(ctx.id);
+        let line_rate = ctx.world.network.host_rate(ctx.id);
         let known = self.protocols.qcn.0.as_ref().and_then(|limiters| limiters.get(&dst));
         let is_set = known.is_some_and(|limiter| limiter.timer.is_some());
         let sets_timer = !is_set && self.has_work_for(dst);
         let limiters = self.protocols.qcn.0.get_or_insert_default();
-        let new = || Limiter { point: ReactionPoint::new(config, line), timer: None };
+        let new = || Limiter { point: ReactionPoint::new(config, line_rate), timer: None };
         let limiter = limiters.entry(dst).or_insert_with(new);
         if !is_set {
             limiter.come_to(config, ctx.now, &mut self.random);

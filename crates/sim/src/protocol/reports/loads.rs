@@ -24,9 +24,9 @@ pub(crate) struct Reports {
     own: Vec<Own>,
     peers: Vec<Peer>,
     /// The loads of others' channels, ascending by channel.
-    heard: Vec<(ChannelId, u32)>,
+    reported: Vec<(ChannelId, u32)>,
     /// What the last look found to have changed.
-    said: Vec<(ChannelId, u32)>,
+    changed: Vec<(ChannelId, u32)>,
 }
 
 /// A global channel that begins here.
@@ -55,7 +55,7 @@ impl SwitchState for Option<Box<Reports>> {
         let network = &world.network;
         let is_global = |channel| network.global_tier() == Some(network.channel(channel).tier);
         let channels = |switch| (0..).zip(network.ports(switch).iter().copied());
-        let (mut own, mut peers, mut heard) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut own, mut peers, mut reported) = (Vec::new(), Vec::new(), Vec::new());
         for (port, channel) in channels(id).filter(|&(_, channel)| !is_cut(channel)) {
             let ends = network.channel(channel);
             if is_global(channel) {
@@ -64,11 +64,11 @@ impl SwitchState for Option<Box<Reports>> {
                 let delay = world.latency(channel) + ends.rate.serialize(SIZE);
                 peers.push(Peer { node: ends.to, port, channel, delay });
                 let theirs = network.ports(ends.to).iter().copied().filter(|&channel| is_global(channel));
-                heard.extend(theirs.map(|channel| (channel, 0)));
+                reported.extend(theirs.map(|channel| (channel, 0)));
             }
         }
-        heard.sort_unstable();
-        heard.dedup();
+        reported.sort_unstable();
+        reported.dedup();
         Some(Box::new(Reports {
             period,
             measure: ugal.load,
@@ -76,8 +76,8 @@ impl SwitchState for Option<Box<Reports>> {
             is_quiet: true,
             own,
             peers,
-            heard,
-            said: Vec::new(),
+            reported,
+            changed: Vec::new(),
         }))
     }
 }
@@ -85,14 +85,14 @@ impl SwitchState for Option<Box<Reports>> {
 impl Reports {
     /// The load of another switch's channel as last reported.
     pub(crate) fn of_channel(&self, channel: ChannelId) -> u64 {
-        let place = self.heard.binary_search_by_key(&channel, |&(channel, _)| channel);
-        place.map_or(0, |place| u64::from(self.heard[place].1))
+        let place = self.reported.binary_search_by_key(&channel, |&(channel, _)| channel);
+        place.map_or(0, |place| u64::from(self.reported[place].1))
     }
 
     /// A report has come.
     pub(crate) fn on_report(&mut self, report: &Packet) {
-        if let Ok(place) = self.heard.binary_search_by_key(&report.src, |&(channel, _)| channel) {
-            self.heard[place].1 = report.number_of(&[PacketKind::Report]);
+        if let Ok(place) = self.reported.binary_search_by_key(&report.src, |&(channel, _)| channel) {
+            self.reported[place].1 = report.number_of(&[PacketKind::Report]);
         }
     }
 
@@ -103,7 +103,7 @@ impl Reports {
             return None;
         }
         if is_quiet {
-            // All instants up to now would find what the last turn left.
+            // All instants up to now would find what the last batch left.
             self.next = Time((now.0 / self.period.0 + 1) * self.period.0);
             return None;
         }
@@ -114,28 +114,28 @@ impl Reports {
 
     /// Looks at its channels at an instant that is due.
     pub(crate) fn look(&mut self, view: &mut impl View) {
-        self.said.clear();
+        self.changed.clear();
         for own in &mut self.own {
             let load = load(self.measure, own.port, view);
             if load != own.reported {
                 own.reported = load;
-                self.said.push((own.channel, load));
+                self.changed.push((own.channel, load));
             }
         }
     }
 
     /// Reports to the group the loads found at an instant.
-    pub(crate) fn tell(
+    pub(crate) fn send_changes(
         &self,
         instant: Time,
         is_cut: impl Fn(PortId) -> bool,
         out: &mut impl Scheduler<Message>,
     ) {
-        if self.said.is_empty() {
+        if self.changed.is_empty() {
             return;
         }
         for peer in self.peers.iter().filter(|peer| !is_cut(peer.port)) {
-            for &(src, load) in &self.said {
+            for &(src, load) in &self.changed {
                 let report =
                     Packet { kind: PacketKind::Report, src, by_kind: ByKind::new(load), ..Packet::EMPTY };
                 out.send(peer.node, peer.channel | BESIDE, instant + peer.delay, Message::Packet(report));
@@ -143,7 +143,7 @@ impl Reports {
         }
     }
 
-    /// When to look next, at the end of a turn; none if there will be nothing to say until something happens.
+    /// When to look next, at the end of a batch; none if there will be nothing to say until something happens.
     pub(crate) fn next_look(&mut self, view: &mut impl View) -> Option<Time> {
         // A queue drains without a message; credits come back in messages.
         let mut may_change =

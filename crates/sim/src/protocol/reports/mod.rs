@@ -3,7 +3,7 @@
 //! At every multiple of a period a switch looks at its global channels and tells those whose load has changed to the switches of its group
 //! that it has a link to. A report crosses that link beside the data, as credits do, in the link's delay and its own serialisation, and
 //! takes no bandwidth; a cut link takes it, and it is not repeated. So what a switch knows of another's channel is exact, but as
-//! old as the report's way and up to a period more, and no node ever reads another one's state.
+//! old as the report's delay and up to a period more, and no node ever reads another one's state.
 //!
 //! While a load may change, the switch is scheduled for the next multiple of the period, so that reports leave in time
 //! whatever else happens, under every executor and on any number of threads.

@@ -24,7 +24,7 @@ impl Switch {
         while let Some(instant) = reports.due(ctx.now) {
             ports.advance(instant, &ctx.world.rules, &mut ctx.wire());
             reports.look(&mut PortsAt { ports, reports: None, ctx: ctx.at(instant) });
-            reports.tell(instant, |port| ports.is_cut(port, instant), ctx.out);
+            reports.send_changes(instant, |port| ports.is_cut(port, instant), ctx.out);
         }
     }
 

@@ -22,9 +22,9 @@ impl HostProtocol for Unreachable {
 }
 
 impl Host {
-    /// What this host answered met a cut link, and has come back: it is sent again, by another way if one is drawn.
+    /// What this host answered met a cut link, and has come back: it is sent again, by another path if one is drawn.
     ///
-    /// Nothing is remembered of it: the next answer goes the way of the packet that it answers, as that sender may be on another path by then.
+    /// Nothing is remembered of it: the next answer goes the path of the packet that it answers, as that sender may be on another path by then.
     #[cold]
     pub(crate) fn on_turned_answer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let (Some(kind), dst) = (before_turning(packet.kind), packet.src) else { return };

@@ -36,7 +36,7 @@ impl NotifiedCuts {
     }
 
     /// The next cut, if it comes by `now`.
-    pub(crate) fn meet(&mut self, now: Time) -> Option<(PortId, Time)> {
+    pub(crate) fn take_next(&mut self, now: Time) -> Option<(PortId, Time)> {
         let &(port, from, _) = self.cuts.get(self.met)?;
         (from <= now).then(|| {
             self.met += 1;

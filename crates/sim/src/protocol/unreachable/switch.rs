@@ -48,7 +48,7 @@ impl Switch {
         if world.rules.is_lossless() {
             return;
         }
-        while let Some((port, cut)) = self.protocols.unreachable.meet(ctx.now) {
+        while let Some((port, cut)) = self.protocols.unreachable.take_next(ctx.now) {
             if self.sampler.is_some() {
                 self.sample(&mut ctx.at(cut));
             }
