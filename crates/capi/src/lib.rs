@@ -204,9 +204,12 @@ pub unsafe extern "C" fn netloom_next_completion(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn netloom_finish(sim: *mut Simulation, folder: *const c_char) -> c_int {
     guarded(-1, || {
-        // SAFETY: the caller promises what is asked of a string and of a simulation.
-        let folder =
-            if folder.is_null() { None } else { Some(Path::new(unsafe { text(folder, "folder") }?)) };
+        let folder = match folder.is_null() {
+            true => None,
+            // SAFETY: the caller promises what is asked of a string.
+            false => Some(Path::new(unsafe { text(folder, "folder") }?)),
+        };
+        // SAFETY: the caller promises what is asked of a simulation.
         unsafe { simulation(sim) }?.finish(folder).map(|()| 0)
     })
 }
