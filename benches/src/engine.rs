@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use netloom_engine::{Engine, Model, NodeIndex, Scheduler, Setup, contiguous, reference};
+use netloom_engine::{Due, Engine, Model, NodeIndex, Scheduler, Setup, contiguous, reference};
 use netloom_units::Time;
 use netloom_units::random;
 use rand::RngExt;
@@ -32,8 +32,7 @@ impl Model for Toss {
         &self,
         random: &mut random::Stream,
         id: NodeIndex,
-        at: Time,
-        _source: u32,
+        Due { at, .. }: Due,
         hops_left: &mut u32,
         out: &mut impl Scheduler<u32>,
     ) {

@@ -77,7 +77,7 @@ class Simulation:
         traffic_class = whole("traffic_class", traffic_class, 0, 255)
         size = _bytes("size", size)
         at = self.now_ps if at is None else _picoseconds("at", at)
-        self._run.start(src, dst, size, at, traffic_class)
+        self._run.start((src, dst), size, at, traffic_class)
         self._flows.append((tag, src, dst, size, at))
 
     def run_until(self, time: int | str | None = None) -> None:

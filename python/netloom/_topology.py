@@ -123,7 +123,7 @@ class Topology:
         samples, seed = whole("samples", samples, 1, 2**32 - 1), whole("seed", seed, 0, 2**63 - 1)
         if max_length is not None:
             max_length = whole("max_length", max_length, 1, 2**16 - 1)
-        return dict(self._inner.paths(samples, seed, max_length, exact, interference))
+        return dict(self._inner.paths((samples, seed), max_length, exact, interference))
 
     def throughput(
         self,
@@ -142,13 +142,13 @@ class Topology:
         """
         seed = whole("seed", seed, 0, 2**63 - 1)
         if isinstance(traffic, (str, dict)):
-            return self._inner.throughput(routing, traffic, method, gap, seed)
+            return self._inner.throughput(routing, traffic, method, (gap, seed))
         lines = demand_lines(traffic, self.switches)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "demands.txt")
             with open(path, "w") as file:
                 file.write(lines)
-            return self._inner.throughput(routing, {"kind": "file", "path": path}, method, gap, seed)
+            return self._inner.throughput(routing, {"kind": "file", "path": path}, method, (gap, seed))
 
     def export(self, format: str) -> str:
         """The network as text: ``graphml``, ``dot``, ``json``, ``edge-list``, ``htsim-topo`` or ``ns3-topology``."""

@@ -67,12 +67,12 @@ impl Simulation {
     fn start(
         &mut self,
         py: Python<'_>,
-        src: u32,
-        dst: u32,
+        hosts: (u32, u32),
         size: u64,
         at: Option<u64>,
         class: u8,
     ) -> PyResult<u32> {
+        let (src, dst) = hosts;
         let run = self.run()?;
         let at = at.map_or(run.run().now(), Time);
         let ticket = run.go(|run| run.start(Order { src, dst, bytes: Bytes(size), at, class }));

@@ -125,12 +125,12 @@ impl Topology {
     fn paths(
         &self,
         py: Python<'_>,
-        samples: u32,
-        seed: u64,
+        draws: (u32, u64),
         max_length: Option<u16>,
         exact: bool,
         interference: bool,
     ) -> PyResult<Vec<(&'static str, Table)>> {
+        let (samples, seed) = draws;
         let config = PathsConfig { samples, seed, max_length, exact, interference };
         let report =
             py.detach(|| report(&self.network.router_graph(), &config)).map_err(|error| match error {
@@ -157,9 +157,9 @@ impl Topology {
         routing: &Bound<'py, PyAny>,
         traffic: &Bound<'py, PyAny>,
         method: &str,
-        gap: f64,
-        seed: u64,
+        search: (f64, u64),
     ) -> PyResult<Bound<'py, PyDict>> {
+        let (gap, seed) = search;
         let method = match method {
             "auto" => Method::Auto,
             "exact" => Method::Exact,

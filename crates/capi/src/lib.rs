@@ -20,7 +20,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use netloom_scenario::Source;
-use netloom_units::Time;
+use netloom_sim::Order;
+use netloom_units::{Bytes, Time};
 
 pub use simulation::{Completion, Simulation};
 
@@ -134,7 +135,7 @@ pub unsafe extern "C" fn netloom_start(
         // SAFETY: the caller promises what is asked of a simulation.
         let sim = unsafe { simulation(sim) }?;
         let now = sim.now();
-        sim.start(src, dst, size, tag, now, 0).map(|()| 0)
+        sim.start(Order { src, dst, bytes: Bytes(size), at: now, class: 0 }, tag).map(|()| 0)
     })
 }
 
@@ -155,7 +156,8 @@ pub unsafe extern "C" fn netloom_start_at(
     guarded(-1, || {
         // SAFETY: the caller promises what is asked of a simulation.
         let sim = unsafe { simulation(sim) }?;
-        sim.start(src, dst, size, tag, Time(time_ps), traffic_class).map(|()| 0)
+        sim.start(Order { src, dst, bytes: Bytes(size), at: Time(time_ps), class: traffic_class }, tag)
+            .map(|()| 0)
     })
 }
 

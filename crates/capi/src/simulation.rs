@@ -5,7 +5,7 @@ use std::path::Path;
 use netloom_record::{Existing, OutcomeWriter};
 use netloom_scenario::{DrivenRun, Node, Source};
 use netloom_sim::Order;
-use netloom_units::{Bytes, Time};
+use netloom_units::Time;
 
 /// The last byte of a message has arrived; `netloom_completion` of the header.
 #[derive(Clone, Copy, Debug)]
@@ -55,16 +55,7 @@ impl Simulation {
         self.run.as_ref().map_or(Time::ZERO, |run| run.run().now())
     }
 
-    pub(crate) fn start(
-        &mut self,
-        src: u32,
-        dst: u32,
-        size: u64,
-        tag: u64,
-        at: Time,
-        class: u8,
-    ) -> Result<(), String> {
-        let order = Order { src, dst, bytes: Bytes(size), at, class };
+    pub(crate) fn start(&mut self, order: Order, tag: u64) -> Result<(), String> {
         self.run()?.go(|run| run.start(order)).map_err(|error| error.to_string())?;
         self.sent.push((order, tag));
         Ok(())

@@ -21,7 +21,7 @@
 //!   after the messages of the same instant. Nothing depends on the number of threads, so neither do the results.
 //!
 //! ```
-//! use netloom_engine::{Engine, Model, Scheduler, Setup};
+//! use netloom_engine::{Due, Engine, Model, Scheduler, Setup};
 //! use netloom_units::Time;
 //!
 //! /// Two nodes pass a ball to and fro.
@@ -35,7 +35,7 @@
 //!             out.timer(Time::ZERO, 0);
 //!         }
 //!     }
-//!     fn handle(&self, hits: &mut u32, id: u32, at: Time, _source: u32, ball: &mut u32, out: &mut impl Scheduler<u32>) {
+//!     fn handle(&self, hits: &mut u32, id: u32, Due { at, .. }: Due, ball: &mut u32, out: &mut impl Scheduler<u32>) {
 //!         *hits += 1;
 //!         if *ball < 9 {
 //!             out.send(1 - id, id, at + Time::from_us(1), *ball + 1);
@@ -76,7 +76,7 @@ mod windows;
 mod worker;
 
 pub use engine::{END_OF_TIME, Engine, Progress, Run};
-pub use model::{Batch, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled};
+pub use model::{Batch, Due, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled};
 pub use partition::{contiguous, deferred_nodes};
 pub use setup::{Bipartition, EngineError, Setup};
 pub use team::Rebalance;

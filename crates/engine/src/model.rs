@@ -8,6 +8,15 @@ pub type NodeIndex = u32;
 /// The source under which a node sees its own timers: after every message of the same instant, as the sources of messages are smaller.
 pub const TIMER: u32 = (1 << 30) - 1;
 
+/// When something is due, and whence it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// The instant.
+    pub at: Time,
+    /// The number that the sender gave; [`TIMER`] if it is a timer of the node's own.
+    pub source: u32,
+}
+
 /// A simulation: what its nodes do with messages.
 ///
 /// The model itself is shared, read-only, by all worker threads; everything that changes is in the nodes.
@@ -42,15 +51,14 @@ pub trait Model: Sync {
     /// Called once per node before time starts. May set timers and send messages, as of time zero.
     fn start(&self, node: &mut Self::Node, id: NodeIndex, out: &mut impl Scheduler<Self::Payload>);
 
-    /// A message or, with source [`TIMER`], one of the node's own timers is due at `at`.
+    /// A message or, with source [`TIMER`], one of the node's own timers is due.
     ///
     /// The payload is the node's to change: what it forwards it can alter in place and copy once.
     fn handle(
         &self,
         node: &mut Self::Node,
         id: NodeIndex,
-        at: Time,
-        source: u32,
+        due: Due,
         payload: &mut Self::Payload,
         out: &mut impl Scheduler<Self::Payload>,
     );
@@ -163,7 +171,7 @@ impl<M: Model + ?Sized> Handler<M> for HandleEach<'_, M> {
         _: M::Hint,
         out: &mut impl Scheduler<M::Payload>,
     ) {
-        self.model.handle(self.node, self.id, at, source, payload, out);
+        self.model.handle(self.node, self.id, Due { at, source }, payload, out);
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn ranks(order: &[NodeIndex]) -> Vec<u32> {
 mod tests {
     use netloom_units::Time;
 
-    use crate::Scheduler;
+    use crate::{Due, Scheduler};
 
     use super::*;
 
@@ -117,16 +117,7 @@ mod tests {
 
         fn start(&self, (): &mut (), _: NodeIndex, _: &mut impl Scheduler<()>) {}
 
-        fn handle(
-            &self,
-            (): &mut (),
-            _: NodeIndex,
-            _: Time,
-            _: u32,
-            (): &mut (),
-            _: &mut impl Scheduler<()>,
-        ) {
-        }
+        fn handle(&self, (): &mut (), _: NodeIndex, _: Due, (): &mut (), _: &mut impl Scheduler<()>) {}
 
         fn advance(&self, (): &mut (), _: NodeIndex, _: Time, _: &mut impl Scheduler<()>) -> Option<Time> {
             None

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use netloom_units::{Time, narrow};
 
-use crate::model::{Model, NodeIndex, Scheduler, TIMER};
+use crate::model::{Due, Model, NodeIndex, Scheduler, TIMER};
 
 /// Runs `model` until nothing is left to happen and returns the nodes and the number of messages handled.
 pub fn run<M: Model>(model: &M, nodes: Vec<M::Node>) -> (Vec<M::Node>, u64) {
@@ -59,7 +59,7 @@ impl<M: Model> Stepper<M> {
         let next = match payload {
             Some(mut payload) => {
                 *messages += u64::from(source != TIMER);
-                model.handle(node, id, at, source, &mut payload, events);
+                model.handle(node, id, Due { at, source }, &mut payload, events);
                 Some(at)
             }
             None => {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use netloom_engine::{END_OF_TIME, Engine, Model, NodeIndex, Run, Scheduler, Setup};
+use netloom_engine::{Due, END_OF_TIME, Engine, Model, NodeIndex, Run, Scheduler, Setup};
 use netloom_units::Time;
 use proptest::prelude::*;
 
@@ -40,8 +40,7 @@ impl Model for Doer {
         &self,
         node: &mut Self::Node,
         id: NodeIndex,
-        at: Time,
-        _: u32,
+        Due { at, .. }: Due,
         number: &mut u32,
         out: &mut impl Scheduler<u32>,
     ) {
@@ -166,8 +165,7 @@ impl Model for Slow {
         &self,
         node: &mut u32,
         id: NodeIndex,
-        at: Time,
-        _: u32,
+        Due { at, .. }: Due,
         is_message: &mut bool,
         out: &mut impl Scheduler<bool>,
     ) {
@@ -208,7 +206,7 @@ impl Model for Late {
         out.timer(Time(END_OF_TIME.0 - 1), ());
     }
 
-    fn handle(&self, (): &mut (), _: NodeIndex, _: Time, _: u32, (): &mut (), out: &mut impl Scheduler<()>) {
+    fn handle(&self, (): &mut (), _: NodeIndex, _: Due, (): &mut (), out: &mut impl Scheduler<()>) {
         out.timer(END_OF_TIME, ());
     }
 

@@ -1,8 +1,8 @@
 //! A toy network of forwarding nodes, run by both executors and by any number of threads.
 
 use netloom_engine::{
-    Bipartition, Engine, EngineError, Model, NodeIndex, Rebalance, Run, Scheduler, Setup, TIMER, contiguous,
-    deferred_nodes, reference,
+    Bipartition, Due, Engine, EngineError, Model, NodeIndex, Rebalance, Run, Scheduler, Setup, TIMER,
+    contiguous, deferred_nodes, reference,
 };
 use netloom_units::Time;
 use netloom_units::random;
@@ -85,8 +85,7 @@ impl Model for Toss {
         &self,
         node: &mut Server,
         id: NodeIndex,
-        at: Time,
-        source: u32,
+        Due { at, source }: Due,
         note: &mut Note,
         out: &mut impl Scheduler<Note>,
     ) {
@@ -159,7 +158,7 @@ impl Toss {
     fn catch_up(&self, node: &mut Server, id: NodeIndex, now: Time, out: &mut impl Scheduler<Note>) {
         self.advance(node, id, now, out);
         while let Some((at, mut alarm)) = out.due_timer(now) {
-            self.handle(node, id, at, TIMER, &mut alarm, out);
+            self.handle(node, id, Due { at, source: TIMER }, &mut alarm, out);
             self.advance(node, id, now, out);
         }
     }
@@ -274,8 +273,7 @@ impl Model for Circle {
         &self,
         node: &mut Self::Node,
         id: NodeIndex,
-        at: Time,
-        _: u32,
+        Due { at, .. }: Due,
         _: &mut (),
         out: &mut impl Scheduler<()>,
     ) {
@@ -390,8 +388,7 @@ fn a_panic_on_one_thread_ends_the_run() {
             &self,
             _: &mut (),
             id: NodeIndex,
-            at: Time,
-            _: u32,
+            Due { at, .. }: Due,
             _: &mut (),
             out: &mut impl Scheduler<()>,
         ) {
@@ -430,8 +427,7 @@ impl Model for Line {
         &self,
         _: &mut (),
         id: NodeIndex,
-        at: Time,
-        source: u32,
+        Due { at, source }: Due,
         _: &mut (),
         out: &mut impl Scheduler<()>,
     ) {

@@ -1,6 +1,6 @@
 //! The nodes of the engine: which of them does what. Dispatch only.
 
-use netloom_engine::{Batch, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled};
+use netloom_engine::{Batch, Due, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled};
 use netloom_fabric::{Packet, Ports};
 use netloom_topology::NodeId;
 use netloom_units::Time;
@@ -140,8 +140,7 @@ impl Model for World {
         &self,
         node: &mut Node,
         id: NodeIndex,
-        at: Time,
-        source: u32,
+        Due { at, source }: Due,
         message: &mut Message,
         out: &mut impl Scheduler<Message>,
     ) {
@@ -163,7 +162,7 @@ impl Model for World {
             Node::Server(server) => take!(AtServer { world: self, server, id }),
             Node::Untouched => {
                 *node = Node::new(self, id);
-                self.handle(node, id, at, source, message, out);
+                self.handle(node, id, Due { at, source }, message, out);
             }
             Node::InServer => unreachable!("{NOBODY}"),
         }

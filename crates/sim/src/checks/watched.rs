@@ -1,6 +1,6 @@
 //! The model with an observer that sees every message before it is handled, and may keep it from being handled.
 
-use netloom_engine::{Model, NodeIndex, Scheduler, reference};
+use netloom_engine::{Due, Model, NodeIndex, Scheduler, reference};
 use netloom_record::Records;
 use netloom_units::Time;
 
@@ -30,13 +30,12 @@ impl<F: Fn(&Node, NodeIndex, Time, u32, &Message) -> bool + Sync> Model for Watc
         &self,
         node: &mut Node,
         id: NodeIndex,
-        at: Time,
-        source: u32,
+        Due { at, source }: Due,
         message: &mut Message,
         out: &mut impl Scheduler<Message>,
     ) {
         if (self.lets_pass)(node, id, at, source, message) {
-            self.world.handle(node, id, at, source, message, out);
+            self.world.handle(node, id, Due { at, source }, message, out);
         }
     }
 

@@ -69,7 +69,7 @@ impl EquivalentJellyfish {
         );
         let cable = Cable { rate: self.rate, latency: self.latency };
         let host_cable = Cable::or(self.host_rate, self.host_latency, cable);
-        jellyfish::build(&name, other.switches(), degree, hosts, cable, host_cable, context.seed)
+        jellyfish::build(&name, other.switches(), degree, hosts, (cable, host_cable), context.seed)
     }
 
     /// Hosts per switch and degree.

@@ -73,21 +73,20 @@ impl Jellyfish {
         let name = format!("Jellyfish of {switches} switches, degree {degree}{nearest_to}");
         let cable = Cable { rate: self.rate, latency: self.latency };
         let host_cable = Cable::or(self.host_rate, self.host_latency, cable);
-        build(&name, switches, degree, hosts, cable, host_cable, seed)
+        build(&name, switches, degree, hosts, (cable, host_cable), seed)
     }
 }
 
 /// How many graphs are drawn before a connected one is given up on; from degree 3 on nearly every draw is connected.
 const DRAWS: u32 = 1000;
 
-/// Builds a connected random regular network.
+/// Builds a connected random regular network, of cables between switches and to hosts.
 pub(crate) fn build(
     name: &str,
     switches: u32,
     degree: u32,
     hosts_per_switch: u32,
-    cable: Cable,
-    host_cable: Cable,
+    (cable, host_cable): (Cable, Cable),
     seed: u64,
 ) -> Result<Network, NetworkError> {
     let ends = u64::from(switches) * u64::from(degree);
