@@ -6,7 +6,8 @@ use common::*;
 use netloom_fabric::flow_control::{credits::Credits, pfc::Pfc};
 use netloom_fabric::queue::{Queue, trimming::Trimming};
 use netloom_fabric::{
-    ChannelFaults, Credit, DropCause, Fabric, FabricOptions, FlowControl, LossInterval, Packet, PortSpec,
+    At, ChannelFaults, Credit, DropCause, Fabric, FabricOptions, FlowControl, LossInterval, Packet, PortSpec,
+    Ports, Rules,
 };
 use netloom_units::{Bytes, Time};
 use proptest::prelude::*;
@@ -149,6 +150,24 @@ fn a_link_that_is_repaired_begins_with_credit_for_the_room_that_there_is() {
     node.put(ns(5000), 0, Credit { port: 0, queue: 0, bytes: 2000 }.to_packet());
     node.advance(ns(9000));
     assert_eq!(node.left.at(10), [(9, 6100)]);
+}
+
+/// A NIC that pulls its data sends into a channel that is cut as if it were not.
+#[test]
+fn a_nic_goes_on_at_its_pace_while_its_channel_is_cut() {
+    let pfc = Pfc { buffer: Bytes(100_000), ..Pfc::default() };
+    for fabric in [Fabric::default(), with(FlowControl::Pfc(pfc))] {
+        let rules = Rules::new(&fabric, Bytes(PACKET), 1).with_faults();
+        let mut ports = Ports::new([faulty(vec![(ns(100), ns(900))], vec![])], &rules, true);
+        let mut left = Left::default();
+        for (at, free_at) in [(300, 500), (500, 700), (900, 1100)] {
+            ports.send_now(0, &mut data(0, 200), ns(at), &rules, &mut left);
+            assert_eq!(ports.free_at(0), ns(free_at));
+        }
+        let stats = ports.stats_of(0, ns(9000));
+        assert_eq!((stats.lost, stats.packets, stats.busy), (2, 1, ns(200)));
+        assert_eq!((ports.dropped().data(DropCause::Fault), left.at(10)), (2, vec![(0, 2100)]));
+    }
 }
 
 /// What a cut takes does not count against the control packets that come after it.
