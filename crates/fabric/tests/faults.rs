@@ -6,7 +6,7 @@ use common::*;
 use netloom_fabric::flow_control::{credits::Credits, pfc::Pfc};
 use netloom_fabric::queue::{Queue, trimming::Trimming};
 use netloom_fabric::{
-    At, ChannelFaults, Credit, DropCause, Fabric, FabricOptions, FlowControl, LossInterval, Packet, PortSpec,
+    ChannelFaults, Credit, DropCause, Fabric, FabricOptions, FlowControl, LossInterval, Packet, PortSpec,
     Ports, Rules,
 };
 use netloom_units::{Bytes, Time};
