@@ -178,10 +178,11 @@ fn control_packets_are_counted_anew_after_a_cut() {
     let fabric = Fabric { options, queue, ..Fabric::default() };
     let mut node = Node::new(&fabric, 1, vec![faulty(vec![(ns(430), ns(600))], vec![])]);
     node.rules = node.rules.with_faults();
-    // The cut comes while an ACK is being sent and data wait.
+    // The cut comes while an ACK is being sent, and another one and data wait.
     node.put(ns(0), 0, data(0, 400));
     node.put(ns(10), 0, data(1, 200));
     node.put(ns(10), 0, ack(2));
+    node.put(ns(10), 0, ack(8));
     node.put(ns(1000), 0, data(3, 400));
     for seq in 4..7 {
         node.put(ns(1010), 0, ack(seq));
