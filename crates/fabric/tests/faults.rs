@@ -170,6 +170,22 @@ fn a_nic_goes_on_at_its_pace_while_its_channel_is_cut() {
     }
 }
 
+/// Under credits the other end notices a packet that is lost at random when it would have arrived, and gives its room back.
+#[test]
+fn what_is_lost_at_random_is_missed_when_it_would_have_arrived() {
+    let credits = Credits { buffer: Bytes(2000), ..Credits::default() };
+    let lossy = vec![LossInterval { from: ns(0), until: ns(500), probability: u32::MAX }];
+    let mut node = Node::new(&with(FlowControl::Credits(credits)), 1, vec![faulty(vec![], lossy)]);
+    node.rules = node.rules.with_faults();
+    node.put(ns(100), 0, data(0, 200));
+    node.put(ns(100), 0, data(1, 300));
+    node.advance(ns(9000));
+    let missed: Vec<(u64, u16, u32)> =
+        node.left.missed.iter().map(|(_, at, room)| (at.0 / 1000, room.port, room.bytes)).collect();
+    assert_eq!(missed, [(1300, 7, 200), (1600, 7, 300)]);
+    assert_eq!((node.ports.credits(0, 0), node.ports.stats_of(0, ns(9000)).lost), (Some(1500), 2));
+}
+
 /// What a cut takes does not count against the control packets that come after it.
 #[test]
 fn control_packets_are_counted_anew_after_a_cut() {
