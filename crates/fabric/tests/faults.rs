@@ -3,7 +3,12 @@
 mod common;
 
 use common::*;
-use netloom_fabric::{ChannelFaults, DropCause, Fabric, FabricOptions, LossInterval, PortSpec};
+use netloom_fabric::flow_control::{credits::Credits, pfc::Pfc};
+use netloom_fabric::queue::{Queue, trimming::Trimming};
+use netloom_fabric::{
+    ChannelFaults, Credit, DropCause, Fabric, FabricOptions, FlowControl, LossInterval, Packet, PortSpec,
+    Ports, Rules,
+};
 use netloom_units::{Bytes, Time};
 use proptest::prelude::*;
 use rand_pcg::Pcg64Mcg;
@@ -98,6 +103,110 @@ fn cuts_that_overlap_are_one() {
     node.advance(ns(9000));
     // All that start before the last cut are on the wire when it comes.
     assert_eq!(node.left.at(10), [(5, 1610)]);
+}
+
+/// Under flow control packets may wait for long at a port that sends nothing: they have waited until the cut, too.
+#[test]
+fn what_is_paused_at_a_cut_has_waited_until_the_cut() {
+    let pfc = Pfc { buffer: Bytes(100_000), ..Pfc::default() };
+    let specs = vec![faulty(vec![(ns(500), ns(900))], vec![]), spec(1)];
+    let mut node = Node::new(&with(FlowControl::Pfc(pfc)), 1, specs);
+    node.rules = node.rules.with_faults();
+    node.put(ns(0), 0, pause(0, 1));
+    node.put(ns(100), 0, data(0, 200));
+    node.cut_link(ns(500), 0);
+    let stats = node.ports.stats_of(0, ns(800));
+    assert_eq!((stats.lost, stats.packets, stats.paused), (1, 0, ns(400)));
+    assert_eq!(stats.queue_integral(), 200 * 400 * 1000);
+    // The pause has gone with the link.
+    node.restore_link(ns(900), 0);
+    node.put(ns(1000), 0, data(1, 100));
+    node.advance(ns(9000));
+    assert_eq!(node.left.at(10), [(1, 2100)]);
+}
+
+/// The ends of a link forget what they knew of each other's buffers. When it is repaired, each gives credit for the room that it has then.
+#[test]
+fn a_link_that_is_repaired_begins_with_credit_for_the_room_that_there_is() {
+    let credits = Credits { buffer: Bytes(2000), ..Credits::default() };
+    let specs = vec![faulty(vec![(ns(500), ns(900))], vec![]), spec(1)];
+    let mut node = Node::new(&with(FlowControl::Credits(credits)), 1, specs);
+    node.rules = node.rules.with_faults();
+    // Of four packets that came by the link one is being sent on by port 1, and three wait there.
+    for seq in 0..4 {
+        node.put(ns(450), 1, Packet { ingress: 0, ..data(seq, 300) });
+    }
+    node.cut_link(ns(500), 0);
+    assert_eq!(node.ports.credits(0, 0), Some(0));
+    node.restore_link(ns(900), 0);
+    // The second has left at 750 ns.
+    let granted: Vec<(u16, u8, u32)> =
+        node.left.granted.iter().map(|(_, _, credit)| (credit.port, credit.queue, credit.bytes)).collect();
+    assert_eq!(granted, [(7, 0, 2000 - 600)]);
+    // Without credit from the other end nothing leaves.
+    node.put(ns(1000), 0, data(9, 100));
+    node.advance(ns(5000));
+    assert_eq!(node.left.at(10), []);
+    node.put(ns(5000), 0, Credit { port: 0, queue: 0, bytes: 2000 }.to_packet());
+    node.advance(ns(9000));
+    assert_eq!(node.left.at(10), [(9, 6100)]);
+}
+
+/// A NIC that pulls its data sends into a channel that is cut as if it were not.
+#[test]
+fn a_nic_goes_on_at_its_pace_while_its_channel_is_cut() {
+    let pfc = Pfc { buffer: Bytes(100_000), ..Pfc::default() };
+    for fabric in [Fabric::default(), with(FlowControl::Pfc(pfc))] {
+        let rules = Rules::new(&fabric, Bytes(PACKET), 1).with_faults();
+        let mut ports = Ports::new([faulty(vec![(ns(100), ns(900))], vec![])], &rules, true);
+        let mut left = Left::default();
+        for (at, free_at) in [(300, 500), (500, 700), (900, 1100)] {
+            ports.send_now(0, &mut data(0, 200), ns(at), &rules, &mut left);
+            assert_eq!(ports.free_at(0), ns(free_at));
+        }
+        let stats = ports.stats_of(0, ns(9000));
+        assert_eq!((stats.lost, stats.packets, stats.busy), (2, 1, ns(200)));
+        assert_eq!((ports.dropped().data(DropCause::Fault), left.at(10)), (2, vec![(0, 2100)]));
+    }
+}
+
+/// Under credits the other end notices a packet that is lost at random when it would have arrived, and gives its room back.
+#[test]
+fn what_is_lost_at_random_is_missed_when_it_would_have_arrived() {
+    let credits = Credits { buffer: Bytes(2000), ..Credits::default() };
+    let lossy = vec![LossInterval { from: ns(0), until: ns(500), probability: u32::MAX }];
+    let mut node = Node::new(&with(FlowControl::Credits(credits)), 1, vec![faulty(vec![], lossy)]);
+    node.rules = node.rules.with_faults();
+    node.put(ns(100), 0, data(0, 200));
+    node.put(ns(100), 0, data(1, 300));
+    node.advance(ns(9000));
+    let missed: Vec<(u64, u16, u32)> =
+        node.left.missed.iter().map(|(_, at, room)| (at.0 / 1000, room.port, room.bytes)).collect();
+    assert_eq!(missed, [(1300, 7, 200), (1600, 7, 300)]);
+    assert_eq!((node.ports.credits(0, 0), node.ports.stats_of(0, ns(9000)).lost), (Some(1500), 2));
+}
+
+/// What a cut takes does not count against the control packets that come after it.
+#[test]
+fn control_packets_are_counted_anew_after_a_cut() {
+    let queue = Queue::Trimming(Trimming { control_weight: 2, ..Trimming::default() });
+    let options = FabricOptions { buffer: Some(Bytes(4000)), ..options() };
+    let fabric = Fabric { options, queue, ..Fabric::default() };
+    let mut node = Node::new(&fabric, 1, vec![faulty(vec![(ns(430), ns(600))], vec![])]);
+    node.rules = node.rules.with_faults();
+    // The cut comes while an ACK is being sent, and another one and data wait.
+    node.put(ns(0), 0, data(0, 400));
+    node.put(ns(10), 0, data(1, 200));
+    node.put(ns(10), 0, ack(2));
+    node.put(ns(10), 0, ack(8));
+    node.put(ns(1000), 0, data(3, 400));
+    for seq in 4..7 {
+        node.put(ns(1010), 0, ack(seq));
+    }
+    node.put(ns(1010), 0, data(7, 200));
+    node.advance(ns(9000));
+    let order: Vec<u32> = node.left.at(10).iter().map(|packet| packet.0).collect();
+    assert_eq!(order, [3, 4, 5, 7, 6]);
 }
 
 #[test]

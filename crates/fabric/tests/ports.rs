@@ -136,6 +136,29 @@ fn the_last_part_of_a_queue_drops_some_packets_at_random() {
     assert_eq!(queued.iter().filter(|&&queued| queued).count(), 1000);
 }
 
+/// A packet may be one too many for what is safe although its queue is empty. Nothing that is sent makes room there, so its port chooses only when all
+/// that comes at this instant has come.
+#[test]
+fn a_packet_that_finds_its_own_queue_empty_makes_no_port_choose_early() {
+    let queue = Queue::TailDrop(TailDrop { random: Some(RandomDrop { probability: 1e-9, packets: 4 }) });
+    let options = FabricOptions {
+        buffer: Some(Bytes(4 * PACKET)),
+        classes: classes(&[None, Some(1), Some(1)]),
+        ..options()
+    };
+    let mut node = Node::new(&Fabric { queue, ..lossy(options) }, 1, vec![spec(0)]);
+    let of_class = |seq, class| Packet { flags: Flags::new(class, false), ..data(seq, 200) };
+    node.put(ns(0), 0, of_class(0, 1));
+    node.put(ns(10), 0, of_class(1, 1));
+    // The first is through; the third finds an empty queue, and the fourth goes before all.
+    node.put(ns(200), 0, of_class(2, 2));
+    node.put(ns(200), 0, of_class(3, 0));
+    node.advance(ns(9000));
+    let order: Vec<u32> = node.left.at(10).iter().map(|packet| packet.0).collect();
+    assert_eq!(order[..2], [0, 3]);
+    assert_eq!(order.len(), 4);
+}
+
 #[test]
 fn random_drops_without_a_bounded_queue_are_refused() {
     let queue = |probability, packets| {

@@ -137,6 +137,18 @@ impl Node {
         Fate::Queued
     }
 
+    /// Under flow control: the link of a port is cut, and all that waits for it is lost.
+    pub fn cut_link(&mut self, at: Time, port: u16) {
+        let Node { ports, rules, left, .. } = self;
+        let back = ports.cut_link(port, std::iter::empty(), |_| false, At::new(at, rules, left));
+        assert!(back.is_empty());
+    }
+
+    /// Under flow control: the link of a port is repaired.
+    pub fn restore_link(&mut self, at: Time, port: u16) {
+        self.ports.restore_link(port, at, &self.rules, &mut self.left);
+    }
+
     pub fn utilisation(&mut self, at: Time, port: u16) -> u64 {
         self.ports.utilisation(port, at, &self.rules, &mut self.left)
     }
