@@ -4,7 +4,7 @@
 //! [`SwitchPathSelector`](super::SwitchPathSelector). It is made known by a line in the list below.
 
 use crate::granularity::Limits;
-use crate::granularity::conweave::Weaving;
+use crate::granularity::conweave::ConWeaveMachine;
 use crate::granularity::flowcut::in_flight::InFlightTable;
 use crate::scheme::Routing;
 use crate::selector::conga::Leaf;
@@ -59,6 +59,6 @@ macro_rules! machines {
 
 machines! {
     in_flight: InFlightTable,
-    conweave: Weaving,
+    conweave: ConWeaveMachine,
     conga: Leaf,
 }

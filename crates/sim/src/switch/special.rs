@@ -93,7 +93,7 @@ impl Switch {
         }
         let port = match packet.kind {
             PacketKind::Data if self.path_selector.counts_flight() => self.count_data(ctx, packet),
-            PacketKind::Data if ctx.world.routing.weaves() => {
+            PacketKind::Data if ctx.world.routing.uses_conweave() => {
                 return self.on_conweave_data(ctx, packet);
             }
             _ => match ctx.world.routing.conga() {

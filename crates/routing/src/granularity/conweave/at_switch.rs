@@ -4,7 +4,7 @@ use netloom_topology::HostId;
 use netloom_units::Time;
 use rand::Rng;
 
-use super::{Between, Flush, Stamp, Verdict, WeaveCounts};
+use super::{Between, ConWeaveCounts, Flush, Stamp, Verdict};
 use crate::header::FlowKey;
 use crate::path_selector::SwitchPathSelector;
 
@@ -17,20 +17,20 @@ impl SwitchPathSelector {
         between: impl FnOnce() -> Between,
         random: &mut impl Rng,
     ) -> Option<Stamp> {
-        let weaving = self.machines.conweave.as_mut()?;
-        let before = weaving.counts;
-        let stamp = weaving.stamp(flow, now, between, random);
-        if weaving.counts.late > before.late {
-            let has_moved = weaving.counts.reroutes > before.reroutes;
+        let conweave = self.machines.conweave.as_mut()?;
+        let before = conweave.counts;
+        let stamp = conweave.stamp(flow, now, between, random);
+        if conweave.counts.late > before.late {
+            let has_moved = conweave.counts.reroutes > before.reroutes;
             self.count(flow, has_moved);
         }
         Some(stamp)
     }
 
     /// A flow's last switch, of that index, says something to this one, its first, under ConWeave.
-    pub fn hear(&mut self, flow: FlowKey, last: u32, word: u32, now: Time) {
-        if let Some(weaving) = &mut self.machines.conweave {
-            weaving.hear(flow, last, word, now);
+    pub fn on_conweave_signal(&mut self, flow: FlowKey, last: u32, word: u32, now: Time) {
+        if let Some(conweave) = &mut self.machines.conweave {
+            conweave.on_signal(flow, last, word, now);
         }
     }
 
@@ -39,21 +39,21 @@ impl SwitchPathSelector {
         self.machines
             .conweave
             .as_mut()
-            .map_or(Verdict::Pass, |weaving| weaving.receive(flow, stamp, sent, now))
+            .map_or(Verdict::Pass, |conweave| conweave.receive(flow, stamp, sent, now))
     }
 
     /// Whether a path from a host's switch, on which a packet was marked, is to be called busy now.
-    pub fn complains(&mut self, src: HostId, label: u16, now: Time) -> bool {
-        self.machines.conweave.as_mut().is_some_and(|weaving| weaving.complains(src, label, now))
+    pub fn reports_busy(&mut self, src: HostId, label: u16, now: Time) -> bool {
+        self.machines.conweave.as_mut().is_some_and(|conweave| conweave.reports_busy(src, label, now))
     }
 
     /// The timer of a flow's held packets fires.
     pub fn flush(&mut self, flow: FlowKey, now: Time) -> Flush {
-        self.machines.conweave.as_mut().map_or(Flush::Over, |weaving| weaving.flush(flow, now))
+        self.machines.conweave.as_mut().map_or(Flush::Over, |conweave| conweave.flush(flow, now))
     }
 
-    /// How its weaving went.
-    pub fn weave_counts(&self) -> Option<WeaveCounts> {
-        self.machines.conweave.as_ref().map(|weaving| weaving.counts)
+    /// What ConWeave did here.
+    pub fn conweave_counts(&self) -> Option<ConWeaveCounts> {
+        self.machines.conweave.as_ref().map(|conweave| conweave.counts)
     }
 }

@@ -20,8 +20,8 @@ mod at_switch;
 mod ends;
 mod signals;
 
-pub(crate) use ends::Weaving;
-pub use ends::{Between, Flush, Verdict, WeaveCounts};
+pub(crate) use ends::ConWeaveMachine;
+pub use ends::{Between, ConWeaveCounts, Flush, Verdict};
 pub use signals::{Stamp, Word};
 
 use netloom_transport::Feedback;
@@ -84,7 +84,7 @@ pub enum Late {
 
 impl Routing {
     /// Whether first switches re-route by ConWeave's epochs, and last switches restore the order.
-    pub fn weaves(&self) -> bool {
+    pub fn uses_conweave(&self) -> bool {
         self.conweave().is_some()
     }
 

@@ -19,6 +19,6 @@ impl Protocol for ConWeave {
         &[PacketFacts::control(PacketKind::Word, "word", Origin::Switch).with_own_tag()];
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
-        parts.routing.weaves().then(|| WireSize::queued(WORD)).into_iter().collect()
+        parts.routing.uses_conweave().then(|| WireSize::queued(WORD)).into_iter().collect()
     }
 }

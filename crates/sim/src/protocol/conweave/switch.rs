@@ -37,7 +37,7 @@ impl Switch {
         if stamp.asks {
             self.send_word(ctx, packet, Word::Reply, stamp);
         }
-        if packet.flags.is_marked() && self.path_selector.complains(packet.src, stamp.label, ctx.now) {
+        if packet.flags.is_marked() && self.path_selector.reports_busy(packet.src, stamp.label, ctx.now) {
             self.send_word(ctx, packet, Word::Busy, stamp);
         }
         // Before the packet goes on, since trimming may turn it into a header on its way back.
@@ -114,7 +114,7 @@ impl Switch {
     pub(crate) fn on_word(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, signal: &Packet) {
         let last = ctx.world.forwarding.table().edge_of(signal.src);
         let flow = FlowKey { src: signal.dst, flow: signal.flow };
-        self.path_selector.hear(flow, last, signal.tag, ctx.now);
+        self.path_selector.on_conweave_signal(flow, last, signal.tag, ctx.now);
         self.absorb(ctx, signal);
     }
 }
