@@ -89,13 +89,13 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
             entries.switches
         );
     }
-    if let Some(weaving) = &summary.totals.weaving {
+    if let Some(conweave) = &summary.totals.conweave {
         text += &format!(
-            "weaving    {} late replies, {} reroutes, {} flushes; at most {} held back at a switch\n",
-            count(weaving.late_replies as f64),
-            count(weaving.reroutes as f64),
-            count(weaving.flushes as f64),
-            bytes(weaving.held_bytes_peak)
+            "conweave   {} late replies, {} reroutes, {} flushes; at most {} held back at a switch\n",
+            count(conweave.late_replies as f64),
+            count(conweave.reroutes as f64),
+            count(conweave.flushes as f64),
+            bytes(conweave.held_bytes_peak)
         );
     }
     text += &reordering(&summary.totals.reordering);

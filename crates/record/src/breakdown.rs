@@ -38,7 +38,7 @@ pub struct GroupSummary {
     pub cnms: u64,
 }
 
-/// A spell of time that is measured on its own.
+/// An interval of time that is measured on its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowSummary {

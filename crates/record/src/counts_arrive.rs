@@ -4,7 +4,7 @@ use netloom_units::Time;
 
 use crate::summary::PacketSummary;
 use crate::tally::Tally;
-use crate::{FlowRecord, PartRecord, ReceiverHalf, SummaryOptions};
+use crate::{FlowRecord, PartRecord, ReceiverRecord, SummaryOptions};
 
 /// A flow whose counts are `unit` times different numbers.
 fn flow(unit: u32) -> FlowRecord {
@@ -111,7 +111,7 @@ fn in_the_message_of_which_a_flow_is_a_part() {
 
 #[test]
 fn in_the_flow_of_which_the_receiver_knows_them() {
-    let half = |unit: u32| ReceiverHalf {
+    let half = |unit: u32| ReceiverRecord {
         completed: Some(Time(111)),
         delivered: u64::from(unit * 8),
         before_warm_up: u64::from(unit * 3),
@@ -123,7 +123,7 @@ fn in_the_flow_of_which_the_receiver_knows_them() {
         max_ood: unit * 31,
         max_resequencing: unit * 37,
         path_changes: unit * 79,
-        ..ReceiverHalf::default()
+        ..ReceiverRecord::default()
     };
     let mut both = half(1);
     both.add(&half(2));

@@ -50,7 +50,7 @@ mod channel_tally;
 #[cfg(test)]
 mod counts_arrive;
 mod estimate;
-mod halves;
+mod node_records;
 mod outcome;
 mod packets;
 pub mod partial;
@@ -68,16 +68,18 @@ pub mod whole;
 
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
 pub use estimate::Estimate;
-pub use halves::{PacketHalf, Passage, ReceiverHalf, SenderHalf, SwitchHalf, WindowHalf};
+pub use node_records::{
+    DecisionRow, FlowObservationRecord, PacketStatisticsRow, ReceiverRecord, SenderRecord, WindowRow,
+};
 pub use outcome::{Draft, Existing, Outcome, OutcomeError, OutcomeWriter, outcome_around};
 pub use packets::{
     FlowPacketRecord, LatencyRecord, LatencySummary, PacketPathSummary, PacketStatistics, TraceRecord,
 };
 pub use performance::{Performance, peak_memory};
 pub use records::{
-    ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
-    FlowletRecord, GapRecord, NamedChannel, PacketCounts, PartRecord, Records, ReorderingCount, SampleRecord,
-    Sink, Totals, WeavingCount, Window, WindowRecord, join_parts,
+    ChannelRecord, ChannelWindowRecord, ConWeaveCount, DecisionCount, EntryCount, FlowRecord,
+    FlowSampleRecord, FlowletRecord, GapRecord, NamedChannel, PacketCounts, PartRecord, Records,
+    ReorderingCount, SampleRecord, Sink, Totals, Window, WindowRecord, join_parts,
 };
 pub use series::{Gathered, MOST_ROWS, Series, SeriesError, SeriesRow, SeriesWriter};
 pub use statistics::Statistics;

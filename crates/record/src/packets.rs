@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use netloom_units::{Histogram, Time, narrow};
 use serde::{Deserialize, Serialize};
 
-use crate::halves::PacketHalf;
+use crate::node_records::PacketStatisticsRow;
 
 /// Latencies and hops of packets, in little memory: a histogram whose bins are at most 1/64 of their latency wide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,9 +53,9 @@ impl PacketStatistics {
         self.max = self.max.max(other.max);
     }
 
-    /// All of it as rows of a flow.
+    /// All numbers as rows of a flow.
     #[expect(clippy::cast_possible_truncation, reason = "the two words of a number")]
-    pub fn halves(&self, src: u32, flow: u32) -> impl Iterator<Item = PacketHalf> + '_ {
+    pub fn rows(&self, src: u32, flow: u32) -> impl Iterator<Item = PacketStatisticsRow> + '_ {
         let counts = |quantity: Quantity, counts| (quantity as u8, counts);
         let latencies = self.latencies.counts().map(|(bin, packets)| (u32::from(bin), packets));
         let hops = (0..).zip(self.hops.iter().copied()).filter(|&(_, packets)| packets > 0);
@@ -65,7 +65,7 @@ impl PacketStatistics {
         let rest = hops.map(move |row| counts(Quantity::Hops, row));
         let rest = rest.chain(sum.map(move |row| counts(Quantity::Sum, row)));
         let rest = rest.chain([counts(Quantity::Max, (0, self.max.0))]);
-        let row = move |(quantity, (place, value))| PacketHalf { src, flow, quantity, place, value };
+        let row = move |(quantity, (place, value))| PacketStatisticsRow { src, flow, quantity, place, value };
         latencies.chain(rest).map(row)
     }
 
@@ -74,8 +74,8 @@ impl PacketStatistics {
         clippy::cast_possible_truncation,
         reason = "a bin of latencies, which has 16 bits, as it was written"
     )]
-    pub fn add_half(&mut self, row: &PacketHalf) {
-        let &PacketHalf { quantity, place, value, .. } = row;
+    pub fn add_row(&mut self, row: &PacketStatisticsRow) {
+        let &PacketStatisticsRow { quantity, place, value, .. } = row;
         match quantity {
             of if of == Quantity::Latency as u8 => self.latencies.add_to(place as u16, value),
             of if of == Quantity::Hops as u8 => self.add_hops(place as usize, value),
@@ -281,7 +281,7 @@ mod tests {
             merged.merge(&other);
             prop_assert_eq!(&merged, &all);
             let mut put_together = PacketStatistics::default();
-            all.halves(1, 2).for_each(|row| put_together.add_half(&row));
+            all.rows(1, 2).for_each(|row| put_together.add_row(&row));
             prop_assert_eq!(&put_together, &all);
             let mut sorted = latencies.clone();
             sorted.sort_unstable();

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::flows::{FlowRecord, PartRecord, join_parts};
 pub(crate) use self::totals::picoseconds;
-pub use self::totals::{DecisionCount, EntryCount, PacketCounts, ReorderingCount, Totals, WeavingCount};
+pub use self::totals::{ConWeaveCount, DecisionCount, EntryCount, PacketCounts, ReorderingCount, Totals};
 use crate::packets::{FlowPacketRecord, LatencyRecord, PacketStatistics, TraceRecord};
 use crate::series::Series;
 
@@ -27,7 +27,7 @@ pub struct Records {
     /// Kinds of traffic by name; [`FlowRecord::group`] counts along this list. Never empty: traffic without kinds is of
     /// the one group `all`.
     pub groups: Vec<String>,
-    /// Spells of time that are measured on their own; [`WindowRecord::window`] counts along this list.
+    /// Intervals of time that are measured on their own; [`WindowRecord::window`] counts along this list.
     pub windows: Vec<Window>,
     /// Channels that are reported by name.
     pub named_channels: Vec<NamedChannel>,
@@ -119,7 +119,7 @@ impl Records {
     }
 }
 
-/// A spell of time that is measured on its own, from `from` (inclusive) to `until` (exclusive).
+/// An interval of time that is measured on its own, from `from` (inclusive) to `until` (exclusive).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Window {

@@ -15,7 +15,9 @@ use std::{fmt, io, slice, vec};
 use netloom_parquet::{Error, Table};
 use netloom_units::Time;
 
-use crate::halves::{PacketHalf, Passage, ReceiverHalf, SenderHalf, SwitchHalf, WindowHalf};
+use crate::node_records::{
+    DecisionRow, FlowObservationRecord, PacketStatisticsRow, ReceiverRecord, SenderRecord, WindowRow,
+};
 use crate::packets::{FlowPacketRecord, TraceRecord};
 use crate::records::{
     FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, SampleRecord, WindowRecord,
@@ -63,12 +65,12 @@ macro_rules! in_order {
 }
 
 in_order! {
-    SenderHalf: (src: u32, flow: u32),
-    ReceiverHalf: (src: u32, flow: u32),
-    SwitchHalf: (src: u32, flow: u32),
-    WindowHalf: (src: u32, flow: u32, window: u32),
-    PacketHalf: (src: u32, flow: u32, quantity: u8, place: u32),
-    Passage: (src: u32, flow: u32, switch: u32, number: u32, first: Time),
+    SenderRecord: (src: u32, flow: u32),
+    ReceiverRecord: (src: u32, flow: u32),
+    DecisionRow: (src: u32, flow: u32),
+    WindowRow: (src: u32, flow: u32, window: u32),
+    PacketStatisticsRow: (src: u32, flow: u32, quantity: u8, place: u32),
+    FlowObservationRecord: (src: u32, flow: u32, switch: u32, number: u32, first: Time),
     FlowRecord: (src: u32, flow: u32, dst: u32),
     PartRecord: (server: u32, flow: u32, rail: u32),
     SampleRecord: (time: Time, channel: u32) until time,

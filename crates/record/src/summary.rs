@@ -66,7 +66,7 @@ pub struct Summary {
     pub throughput_bps: Option<f64>,
     /// Flows by kind of traffic.
     pub groups: IndexMap<String, GroupSummary>,
-    /// Spells of time that are measured on their own.
+    /// Intervals of time that are measured on their own.
     pub windows: IndexMap<String, WindowSummary>,
     /// Channels that were given a name.
     pub channels: IndexMap<String, ChannelSummary>,

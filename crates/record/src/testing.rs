@@ -3,9 +3,9 @@
 use netloom_units::{Rate, Time};
 
 use crate::{
-    ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
-    FlowletRecord, GapRecord, NamedChannel, PacketCounts, PacketStatistics, PartRecord, Records,
-    ReorderingCount, SampleRecord, Totals, TraceRecord, WeavingCount, Window, WindowRecord,
+    ChannelRecord, ChannelWindowRecord, ConWeaveCount, DecisionCount, EntryCount, FlowRecord,
+    FlowSampleRecord, FlowletRecord, GapRecord, NamedChannel, PacketCounts, PacketStatistics, PartRecord,
+    Records, ReorderingCount, SampleRecord, Totals, TraceRecord, Window, WindowRecord,
 };
 
 /// An unfinished flow of 10 packets with an idle FCT of 1 µs.
@@ -174,7 +174,7 @@ pub(crate) fn records() -> Records {
             control: PacketCounts { sent: 38, delivered: 38, dropped: 0, in_flight: 0, lost: 0, trimmed: 0 },
             decisions: [("least-loaded".to_owned(), decision)].into(),
             flowcut_entries: Some(EntryCount { switches: 4, peak: 9, mean: 2.5 }),
-            weaving: Some(WeavingCount {
+            conweave: Some(ConWeaveCount {
                 late_replies: 9,
                 reroutes: 5,
                 flushes: 1,

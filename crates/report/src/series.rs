@@ -15,7 +15,7 @@ const CHANNELS: usize = 6;
 /// What was sampled in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Series {
-    /// End of each spell of time, in microseconds.
+    /// End of each interval of time, in microseconds.
     time_us: Vec<f64>,
     /// Bytes per second that each tier sent, in Gbit/s, and the longest queue of any of its ports, in kB.
     tiers: Vec<Line>,
@@ -49,11 +49,11 @@ impl Series {
         if samples.is_empty() && flow_samples.is_empty() {
             return None;
         }
-        let spells = Spells::of(samples.iter().map(|sample| sample.time.0));
+        let intervals = Intervals::of(samples.iter().map(|sample| sample.time.0));
         let mut by_channel: BTreeMap<u32, Sums> = BTreeMap::new();
         for sample in samples {
-            let sums = by_channel.entry(sample.channel).or_insert_with(|| Sums::new(spells.count()));
-            sums.add(spells.of_time(sample.time.0), sample.bytes, sample.queue);
+            let sums = by_channel.entry(sample.channel).or_insert_with(|| Sums::new(intervals.count()));
+            sums.add(intervals.of_time(sample.time.0), sample.bytes, sample.queue);
         }
         let name = |channel: u32| channels.iter().find(|record| record.channel == channel);
         let mut tiers: Vec<(String, Sums)> = Vec::new();
@@ -75,11 +75,11 @@ impl Series {
             )
         };
         Some(Series {
-            time_us: spells.ends_us(),
-            tiers: tiers.into_iter().map(|(name, sums)| sums.line(name, &spells)).collect(),
+            time_us: intervals.ends_us(),
+            tiers: tiers.into_iter().map(|(name, sums)| sums.line(name, &intervals)).collect(),
             channels: hottest
                 .into_iter()
-                .map(|(channel, sums)| sums.line(channel_name(channel), &spells))
+                .map(|(channel, sums)| sums.line(channel_name(channel), &intervals))
                 .collect(),
             flows: flow_line(flow_samples),
         })
@@ -90,62 +90,62 @@ fn flow_line(samples: &[FlowSampleRecord]) -> Option<FlowLine> {
     if samples.is_empty() {
         return None;
     }
-    let spells = Spells::of(samples.iter().map(|sample| sample.time.0));
-    let mut bytes = vec![0; spells.count()];
-    let mut resequencing = vec![0; spells.count()];
+    let intervals = Intervals::of(samples.iter().map(|sample| sample.time.0));
+    let mut bytes = vec![0; intervals.count()];
+    let mut resequencing = vec![0; intervals.count()];
     for sample in samples {
-        let spell = spells.of_time(sample.time.0);
-        bytes[spell] += sample.bytes;
-        resequencing[spell] = resequencing[spell].max(sample.resequencing);
+        let interval = intervals.of_time(sample.time.0);
+        bytes[interval] += sample.bytes;
+        resequencing[interval] = resequencing[interval].max(sample.resequencing);
     }
-    let gbps = bytes.iter().enumerate().map(|(spell, &bytes)| spells.gbps(spell, bytes)).collect();
-    Some(FlowLine { time_us: spells.ends_us(), gbps, resequencing })
+    let gbps = bytes.iter().enumerate().map(|(interval, &bytes)| intervals.gbps(interval, bytes)).collect();
+    Some(FlowLine { time_us: intervals.ends_us(), gbps, resequencing })
 }
 
-/// Spells of time, each with one or more moments at which samples were taken.
+/// Intervals of time, each with one or more moments at which samples were taken.
 #[derive(Debug)]
-struct Spells {
+struct Intervals {
     /// Moments in order, in picoseconds.
     times: Vec<u64>,
-    /// Moments per spell.
+    /// Moments per interval.
     each: usize,
 }
 
-impl Spells {
+impl Intervals {
     fn of(times: impl Iterator<Item = u64>) -> Self {
         let mut times: Vec<u64> = times.collect();
         times.sort_unstable();
         times.dedup();
         let each = times.len().div_ceil(MOST).max(1);
-        Spells { times, each }
+        Intervals { times, each }
     }
 
     fn count(&self) -> usize {
         self.times.len().div_ceil(self.each)
     }
 
-    /// Which spell a moment belongs to.
+    /// Which interval a moment belongs to.
     fn of_time(&self, time: u64) -> usize {
         self.times.partition_point(|&other| other < time) / self.each
     }
 
-    fn end(&self, spell: usize) -> u64 {
-        self.times[((spell + 1) * self.each).min(self.times.len()) - 1]
+    fn end(&self, interval: usize) -> u64 {
+        self.times[((interval + 1) * self.each).min(self.times.len()) - 1]
     }
 
     fn ends_us(&self) -> Vec<f64> {
-        (0..self.count()).map(|spell| round(self.end(spell) as f64 * 1e-6)).collect()
+        (0..self.count()).map(|interval| round(self.end(interval) as f64 * 1e-6)).collect()
     }
 
-    /// Bytes of a spell as a rate.
-    fn gbps(&self, spell: usize, bytes: u64) -> f64 {
-        let start = if spell == 0 { 0 } else { self.end(spell - 1) };
-        let length = self.end(spell) - start;
+    /// Bytes of a interval as a rate.
+    fn gbps(&self, interval: usize, bytes: u64) -> f64 {
+        let start = if interval == 0 { 0 } else { self.end(interval - 1) };
+        let length = self.end(interval) - start;
         if length == 0 { 0.0 } else { round(8e3 * bytes as f64 / length as f64) }
     }
 }
 
-/// Bytes sent and the longest queue, by spell.
+/// Bytes sent and the longest queue, by interval.
 #[derive(Clone, Debug)]
 struct Sums {
     bytes: Vec<u64>,
@@ -153,18 +153,18 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(spells: usize) -> Self {
-        Sums { bytes: vec![0; spells], queue: vec![0; spells] }
+    fn new(intervals: usize) -> Self {
+        Sums { bytes: vec![0; intervals], queue: vec![0; intervals] }
     }
 
-    fn add(&mut self, spell: usize, bytes: u64, queue: u64) {
-        self.bytes[spell] += bytes;
-        self.queue[spell] = self.queue[spell].max(queue);
+    fn add(&mut self, interval: usize, bytes: u64, queue: u64) {
+        self.bytes[interval] += bytes;
+        self.queue[interval] = self.queue[interval].max(queue);
     }
 
     fn merge(&mut self, other: &Sums) {
-        for spell in 0..self.bytes.len() {
-            self.add(spell, other.bytes[spell], other.queue[spell]);
+        for interval in 0..self.bytes.len() {
+            self.add(interval, other.bytes[interval], other.queue[interval]);
         }
     }
 
@@ -172,10 +172,15 @@ impl Sums {
         (self.queue.iter().copied().max().unwrap_or(0), self.bytes.iter().sum())
     }
 
-    fn line(&self, name: String, spells: &Spells) -> Line {
+    fn line(&self, name: String, intervals: &Intervals) -> Line {
         Line {
             name,
-            gbps: self.bytes.iter().enumerate().map(|(spell, &bytes)| spells.gbps(spell, bytes)).collect(),
+            gbps: self
+                .bytes
+                .iter()
+                .enumerate()
+                .map(|(interval, &bytes)| intervals.gbps(interval, bytes))
+                .collect(),
             queue_kb: self.queue.iter().map(|&queue| round(queue as f64 * 1e-3)).collect(),
         }
     }

@@ -94,7 +94,7 @@ impl Routing {
     }
 
     /// Whether NICs choose paths by what ACKs bring back, so that receivers must acknowledge.
-    pub fn heeds_acks(&self) -> bool {
+    pub fn uses_acks(&self) -> bool {
         self.acks() != Acks::Unused
     }
 
@@ -104,12 +104,12 @@ impl Routing {
     }
 
     /// Whether NICs choose paths by the marks that ACKs bring back, so that the fabric must mark.
-    pub fn heeds_marks(&self) -> bool {
+    pub fn uses_marks(&self) -> bool {
         matches!(self.acks(), Acks::Marks | Acks::MarksOrTrims)
     }
 
     /// Whether packets that lose their payload tell such NICs enough, so that a fabric that trims need not mark.
-    pub fn heeds_trims(&self) -> bool {
+    pub fn uses_trims(&self) -> bool {
         self.acks() == Acks::MarksOrTrims
     }
 

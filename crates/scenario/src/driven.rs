@@ -1,4 +1,4 @@
-//! A scenario whose run is driven from outside: flows start, and completions are heard, in the middle of it.
+//! A scenario whose run is driven from outside: flows start and completions are reported while it runs.
 
 use std::time::{Duration, Instant};
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::document::{Entry, Node, Table};
 use crate::source::Problem;
 
-/// A table that may name a preset, under the fields of which the others are laid.
+/// A table that may name a preset, whose fields are set below the others.
 pub(crate) struct Presets<T: 'static> {
     /// Where the table stands.
     pub(crate) path: &'static str,

@@ -42,7 +42,7 @@ pub(crate) fn presets() -> Presets<Routing> {
     }
 }
 
-/// Reads `[routing]`: the preset is expanded and the other fields are laid over it.
+/// Reads `[routing]`: the preset is expanded and the other fields are set over it.
 pub(crate) fn read_routing(node: Option<&Node>, problems: &mut Vec<Problem>) -> Option<Routing> {
     let complete = presets().complete(node, problems)?;
     let mut section = Section::new(&complete, "routing", problems)?;

@@ -1,4 +1,4 @@
-//! The program as a sentence: read the scenario, check it, build the network, lay the work and the routes on it,
+//! The program as a sentence: read the scenario, check it, build the network, the work and the routes on it,
 //! make the nodes, run the windows, sum up, write the outcome.
 
 mod prepare;
@@ -118,7 +118,7 @@ fn simulate_streamed(
     let tally = Tally::new(&summary_options(scenario), simulation.named_channels());
     let mut counted = Counted { tally, sink };
     let started = Instant::now();
-    let mut memory = MemoryWatch::new()?;
+    let mut memory = MemoryMonitor::new()?;
     let watched = |progress| if memory.holds() { observe(progress) } else { ControlFlow::Break(()) };
     let finished = simulation.run_streamed(threads, watched, &mut counted)?;
     memory.result?;
@@ -132,19 +132,19 @@ fn simulate_streamed(
     Ok((Ran { summary, performance }, finished.records))
 }
 
-/// Looks now and then whether the process keeps to the memory that it may have: what a run needs is not known before it.
-struct MemoryWatch {
+/// Checks from time to time that the process keeps to its limit of memory: what a run needs is not known before it.
+struct MemoryMonitor {
     last: Instant,
     result: Result<(), TooLarge>,
 }
 
-impl MemoryWatch {
-    /// Often enough that not much is taken between two looks, and so seldom that they cost nothing.
+impl MemoryMonitor {
+    /// Short enough that little is allocated between two checks, and long enough that they cost nothing.
     const PERIOD: Duration = Duration::from_millis(10);
 
     fn new() -> Result<Self, TooLarge> {
         memory::check_use()?;
-        Ok(MemoryWatch { last: Instant::now(), result: Ok(()) })
+        Ok(MemoryMonitor { last: Instant::now(), result: Ok(()) })
     }
 
     fn holds(&mut self) -> bool {

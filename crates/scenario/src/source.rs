@@ -74,7 +74,7 @@ impl PartialEq for Source {
     }
 }
 
-/// A stretch of a [`Source`].
+/// A span of a [`Source`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     /// The text it lies in.

@@ -17,7 +17,7 @@ pub(crate) fn presets() -> Presets<Transport> {
     }
 }
 
-/// Reads `[transport]`: the preset is expanded and the other fields are laid over it.
+/// Reads `[transport]`: the preset is expanded and the other fields are set over it.
 pub(crate) fn read_transport(node: Option<&Node>, problems: &mut Vec<Problem>) -> Option<Transport> {
     let complete = presets().complete(node, problems)?;
     let mut section = Section::new(&complete, "transport", problems)?;

@@ -62,7 +62,7 @@ fn no_messages(scenario: &Scenario, plan: &Plan) -> Option<String> {
     })
 }
 
-/// Parts of a mix are not laid beside each other.
+/// Parts of a mix are not placed beside each other.
 fn shared_hosts(overlap: &Overlap) -> String {
     let fields = overlap.parts.each_ref().map(|part| format!("workload.{part}"));
     format!(

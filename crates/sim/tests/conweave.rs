@@ -53,7 +53,7 @@ fn a_reply_is_late_after_the_idle_round_trip_and_the_slack() {
         let sim = SimConfig { faults: vec![slow(0.5, 0)], ..weave(config) };
         let plan = frames(&network, [0, base + slack + 1, base + slack + 20 * US]);
         let records = run(network.clone(), sim, plan);
-        let weaving = records.totals.weaving.unwrap();
+        let weaving = records.totals.conweave.unwrap();
         assert_eq!((weaving.late_replies, weaving.reroutes), (expected, expected), "{slack}");
         assert_eq!(records.flows[0].ooo_packets, 0);
     }
@@ -73,7 +73,7 @@ fn the_last_switch_holds_what_overtakes_the_tail() {
             ..weave(ConWeave { samples: 64, late: Late::OtherPath, ..ConWeave::default() })
         };
         let records = run(network.clone(), sim, frames(&network, starts));
-        let weaving = records.totals.weaving.unwrap();
+        let weaving = records.totals.conweave.unwrap();
         held = held.max(weaving.held_bytes_peak);
         assert_eq!(records.flows[0].ooo_packets, 0);
         assert_eq!(weaving.flushes, 0);
@@ -103,7 +103,7 @@ fn a_lost_tail_is_waited_for_no_longer_than_the_timer_says() {
         sim.transport.options.rto_min = Time::from_us(100);
         sim.transport.options.rto_initial = Time::from_us(500);
         let records = run(network.clone(), sim, frames(&network, (0..40).map(|n| n * US)));
-        flushed += records.totals.weaving.unwrap().flushes;
+        flushed += records.totals.conweave.unwrap().flushes;
         assert!(records.flows[0].delivered == records.flows[0].bytes);
     }
     assert!(flushed > 0);
@@ -124,7 +124,7 @@ fn a_release_overflows_no_input_buffer() {
         sim.fabric.flow_control = FlowControl::Pfc(Pfc { buffer: Bytes(500_000), ..Pfc::default() });
         // A packet per 0.2 us while the tail takes more than 100.
         let records = run(network.clone(), sim, frames(&network, (0..400).map(|n| n * US / 5)));
-        held = held.max(records.totals.weaving.unwrap().held_bytes_peak);
+        held = held.max(records.totals.conweave.unwrap().held_bytes_peak);
         assert_eq!(records.flows[0].delivered, records.flows[0].bytes);
     }
     assert!(held > 600_000, "{held}");
@@ -198,7 +198,7 @@ proptest! {
         sim.routing.flow_timeout = ageing.map_or(sim.routing.flow_timeout, |power| Time::from_ns(1 << power));
         let make = || Simulation::new(network.clone(), sim.clone(), plan(pattern.clone(), &network, seed)).unwrap();
         let records = make().run(1).unwrap().records;
-        let weaving = records.totals.weaving.unwrap();
+        let weaving = records.totals.conweave.unwrap();
         // A flow that pauses for `inactive` begins anew although packets may still wait somewhere.
         let is_ordered = weaving.flushes == 0 && entries.is_none() && config.inactive >= Time::from_us(300);
         for flow in &records.flows {

@@ -446,7 +446,7 @@ fn rails(network: &Network, seed: u64) -> Option<Arc<Rails>> {
         wiring: wirings[(seed >> 16) as usize % 2],
         nic_selection: selections[(seed >> 24) as usize % 4],
     };
-    let rails = seed.is_multiple_of(3).then(|| servers.lay(network, seed).ok());
+    let rails = seed.is_multiple_of(3).then(|| servers.build(network, seed).ok());
     rails.flatten().map(Arc::new)
 }
 

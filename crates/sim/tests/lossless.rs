@@ -207,7 +207,7 @@ proptest! {
         prop_assume!(!routing.needs_tree() || network.is_tree());
         let is_for_trees = !matches!(routing.selector, Selector::Valiant(_) | Selector::Ugal(_));
         prop_assume!(is_for_trees || !network.is_tree());
-        let watches_acks = matches!(routing.granularity, Granularity::Flowcut(_)) || routing.heeds_acks();
+        let watches_acks = matches!(routing.granularity, Granularity::Flowcut(_)) || routing.uses_acks();
         prop_assume!(transport.has_acks() || !watches_acks);
         // Without ACKs what is lost stays so, and a crossbar has no links between switches.
         let interruptions =

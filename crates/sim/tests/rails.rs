@@ -28,7 +28,7 @@ fn servers(nics: u32, nic_selection: NicSelection) -> Servers {
 }
 
 fn lay(servers: &Servers, network: &Network) -> Option<Arc<Rails>> {
-    Some(Arc::new(servers.lay(network, 1).unwrap()))
+    Some(Arc::new(servers.build(network, 1).unwrap()))
 }
 
 fn plan_of(pattern: Pattern, servers: &Servers, network: &Network) -> Plan {

@@ -1,7 +1,7 @@
 //! What is compared: grids of cells, and claims about them.
 //!
 //! A study is a TOML file. Its cells are of one of two kinds: runs of a scenario, or measurements of a network that need no packet
-//! ([`Analysis`]). Axes are laid over what the cells start from, every combination is run with every seed, and claims are held against
+//! ([`Analysis`]). Axes are set over what the cells start from, every combination is run with every seed, and claims are held against
 //! the numbers.
 //!
 //! ```toml

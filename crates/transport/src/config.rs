@@ -196,8 +196,8 @@ impl Transport {
         }
         if reliability.nack_congestion {
             let expected = format!("false with \"{name}\", which knows no notifications of congestion");
-            let heeds = facts.cnp_interval.is_some();
-            Invalid::unless(heeds, "reliability.nack_congestion", expected, true)?;
+            let reacts = facts.cnp_interval.is_some();
+            Invalid::unless(reacts, "reliability.nack_congestion", expected, true)?;
         }
         let is_unlimited = matches!(facts.limit, Limit::None | Limit::DestinationRate);
         if self.options.nic_queue.exists() && (is_unlimited || !self.has_acks()) {

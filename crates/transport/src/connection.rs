@@ -11,7 +11,7 @@
 //!
 //! A subflow whose window has room takes the next packet of the data sequence: no schedule is made beforehand, so a subflow gets as much as its
 //! path carries. What a subflow lost it sends again itself. After a timeout the others send what it has under way as well, and it gets nothing
-//! new until it is heard again (RFC 8684, section 3.3.6).
+//! new until an ACK comes again (RFC 8684, section 3.3.6).
 //!
 //! What is left out: ACKs say which packet has come and how far the data sequence is complete, not how far a subflow is. An ACK that gets lost is
 //! made up for once the packets before are there, too.
@@ -257,18 +257,18 @@ mod tests {
         for subflow in [0, 1, 0, 1, 0, 1] {
             take(&mut connection, &mut counts, subflow);
         }
-        let mut told = |subflow, ack| {
-            let told = connection.on_answer(subflow, ack, true);
-            told.map(|ack| (ack.seq, ack.cumulative))
+        let mut answer = |subflow, ack| {
+            let feedback = connection.on_answer(subflow, ack, true);
+            feedback.map(|ack| (ack.seq, ack.cumulative))
         };
         // Data 2 is the second packet of subflow 0, whose first has not arrived.
-        assert_eq!(told(0, ack(2, 0)), Some((1, 0)));
-        assert_eq!(told(1, ack(1, 0)), Some((0, 1)));
+        assert_eq!(answer(0, ack(2, 0)), Some((1, 0)));
+        assert_eq!(answer(1, ack(1, 0)), Some((0, 1)));
         // The ACK of data 0 was lost; data 4 came after it.
-        assert_eq!(told(0, ack(4, 3)), Some((2, 3)));
-        assert_eq!(told(0, ack(4, 3)), Some((2, 3)));
-        assert_eq!(told(1, ack(5, 3)), Some((2, 1)));
-        assert_eq!(told(1, ack(3, 6)), Some((1, 3)));
+        assert_eq!(answer(0, ack(4, 3)), Some((2, 3)));
+        assert_eq!(answer(0, ack(4, 3)), Some((2, 3)));
+        assert_eq!(answer(1, ack(5, 3)), Some((2, 1)));
+        assert_eq!(answer(1, ack(3, 6)), Some((1, 3)));
         assert!(connection.is_done());
     }
 
@@ -291,7 +291,7 @@ mod tests {
             Some((1, 0))
         );
         assert_eq!((connection.overtaken(0), connection.overtaken(1)), (Some(1), None));
-        // It is heard again: it may send, and what it had under way is its own again.
+        // An ACK has come again: it may send, and what it had under way is its own again.
         assert_eq!(
             connection.on_answer(0, ack(1, 2), true).map(|ack| (ack.seq, ack.cumulative)),
             Some((1, 2))

@@ -160,14 +160,14 @@ impl RateLimit {
     pub(crate) fn set_rate(&mut self, now: Time, rate: Rate) {
         self.settle(now);
         self.rate = rate.0;
-        self.reckon();
+        self.update();
     }
 
     /// A packet of that many bytes leaves; not before [`ready_at`](Self::ready_at).
     pub(crate) fn on_sent(&mut self, now: Time, bytes: u64) {
         self.settle(now);
         self.debt = self.debt.saturating_add(bytes.saturating_mul(8 * BIT));
-        self.reckon();
+        self.update();
     }
 
     /// Pays at the rate that held until now.
@@ -178,7 +178,7 @@ impl RateLimit {
     }
 
     /// The debt or the rate has changed.
-    fn reckon(&mut self) {
+    fn update(&mut self) {
         self.ready = Time(self.settled.0.saturating_add(self.debt.div_ceil(self.rate)));
     }
 }

@@ -62,7 +62,7 @@ pub struct Seen {
     pub marks: u64,
     /// Packets whose number was above the next expected one.
     pub ooo_packets: u64,
-    /// Largest distance of such a packet from the expected number; where the receiver remembers a bounded stretch, of those that it took.
+    /// Largest distance of such a packet from the expected number; where the receiver remembers a bounded range, of those that it took.
     pub max_ood: u32,
     /// Most packets that waited at once for one with a lower number: what a resequencing buffer must hold.
     pub max_resequencing: u32,

@@ -60,7 +60,7 @@ pub(crate) struct Recovery {
     probe: Option<(u32, Time)>,
     /// The same once the probe has arrived and not what it repeats.
     repaired: Option<(u32, Time)>,
-    /// When the receiver was last heeded that asks for another path.
+    /// When a receiver's request for another path was last granted.
     rerouted: Option<Time>,
     /// Trimmed packets since then, or since one arrived whole.
     trims: u32,
@@ -222,7 +222,7 @@ impl Recovery {
         !was_lost
     }
 
-    /// A packet is wanted no more, though its departure may have been in vain. Returns whether it counted as in flight.
+    /// A packet is wanted no more, though its departure may have been a no-op. Returns whether it counted as in flight.
     pub(crate) fn forgo(&mut self, seq: u32) -> bool {
         let packet = &mut self.packets[(seq - self.base) as usize];
         packet.is_acked = true;
@@ -340,7 +340,7 @@ impl Recovery {
         Some(Losses { packets: 1, seq, sent: at })
     }
 
-    /// A packet's departure at `sent` is known to have been in vain. Returns whether the packet was in flight because of it.
+    /// A packet's departure at `sent` is known to have been a no-op: the packet was lost or not needed. Returns whether the packet was in flight because of it.
     ///
     /// That is no reason to look for other losses: headers overtake.
     pub(crate) fn lose_departure(&mut self, seq: u32, sent: Time) -> bool {
@@ -430,7 +430,7 @@ impl Recovery {
         given_up
     }
 
-    /// When a sender with nothing under way has heard nothing for a timeout.
+    /// When a sender with nothing under way has received nothing for a timeout.
     pub(crate) fn timeout_after_progress(&self, transport: &Transport, rtt: &Rtt) -> Time {
         self.progress + rtt.timeout(&transport.options, self.backoff)
     }

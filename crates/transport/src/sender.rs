@@ -265,7 +265,7 @@ impl Sender {
     }
 
     /// An ACK is about to arrive, and this is what the links of its packet's way have written on it.
-    pub fn hear(&mut self, links: impl Iterator<Item = LinkState>) {
+    pub fn on_telemetry(&mut self, links: impl Iterator<Item = LinkState>) {
         self.control.on_telemetry(links);
     }
 
@@ -284,15 +284,15 @@ impl Sender {
         if self.opening.is_some() {
             return self.on_syn_ack(transport, ack);
         }
-        let mut feedback = self.tell(transport, ack, newly);
+        let mut feedback = self.feedback_of(transport, ack, newly);
         feedback.window_cut = self.control.on_feedback(transport, &feedback, &mut self.gate);
         feedback.window_cut |= self.is_notified(transport, ack, false);
         feedback
     }
 
-    /// What there is to tell of an ACK that acknowledged that many packets.
+    /// The feedback of an ACK that acknowledged this many packets.
     #[inline]
-    pub fn tell(&self, transport: &Transport, ack: Ack, newly: u32) -> Feedback {
+    pub fn feedback_of(&self, transport: &Transport, ack: Ack, newly: u32) -> Feedback {
         let bytes = u64::from(newly) * transport.packet_size().0;
         Feedback { packets: newly, bytes, ..self.feedback(transport, Cause::Ack, ack) }
     }

@@ -74,7 +74,7 @@ impl<'a> Shared<'a> {
             let ack = self.acks.peek().map(|Reverse((at, _))| *at);
             now = ack.into_iter().chain(deadline.map(|(at, _)| at)).min().unwrap().max(now);
             if ack == Some(now) {
-                self.hear();
+                self.on_feedback();
             } else if let Some((_, index)) = deadline {
                 let feedback = self.senders[index].on_timer(self.transport, now);
                 self.note(index, feedback);
@@ -111,7 +111,7 @@ impl<'a> Shared<'a> {
         self.contents.insert(self.sent, (index, ack));
     }
 
-    fn hear(&mut self) {
+    fn on_feedback(&mut self) {
         let Some(Reverse((now, number))) = self.acks.pop() else { return };
         let Some((index, ack)) = self.contents.remove(&number) else { return };
         let transport = self.transport;

@@ -1,4 +1,4 @@
-//! QCN's reaction point against tables reckoned by hand, and against a congestion point.
+//! QCN's reaction point against tables computed by hand, and against a congestion point.
 
 use std::collections::VecDeque;
 

@@ -46,7 +46,7 @@ fn idle() -> Time {
 fn without_loss_nothing_is_sent_twice() {
     for transport in [by_count(), by_time(), go_back_n()] {
         let run = Pipe::default().run(&transport, PACKETS);
-        assert_eq!((run.fct, run.counts.retransmissions, run.told.len()), (idle(), 0, 0));
+        assert_eq!((run.fct, run.counts.retransmissions, run.feedback.len()), (idle(), 0, 0));
     }
 }
 
@@ -57,7 +57,7 @@ fn a_fast_retransmission_costs_one_round_trip() {
         let run = Pipe::losing([10]).run(&transport, PACKETS);
         assert_eq!(run.fct, idle() + RTT);
         assert_eq!((run.counts.retransmissions, run.counts.timeouts), (1, 0));
-        assert_eq!(run.told, [(PACKET * 13 + RTT, Cause::Loss, 10, false)]);
+        assert_eq!(run.feedback, [(PACKET * 13 + RTT, Cause::Loss, 10, false)]);
     }
 }
 
@@ -66,7 +66,7 @@ fn the_threshold_says_how_many_later_packets_must_arrive() {
     for threshold in 1..=5 {
         let reliability = SelectiveRepeat { reorder_threshold: threshold, rack: false, sack: true };
         let run = Pipe::losing([4]).run(&unlimited(Reliability::SelectiveRepeat(reliability)), PACKETS);
-        assert_eq!(run.told, [(PACKET * u64::from(4 + threshold) + RTT, Cause::Loss, 4, false)]);
+        assert_eq!(run.feedback, [(PACKET * u64::from(4 + threshold) + RTT, Cause::Loss, 4, false)]);
     }
 }
 
@@ -79,12 +79,12 @@ fn without_sack_each_hole_costs_a_round_trip() {
     // Packets 3, 5 and 7 are the first three after the first hole.
     let first = PACKET * 7 + RTT;
     assert_eq!(
-        run.told.iter().map(|told| (told.0, told.2)).collect::<Vec<_>>(),
+        run.feedback.iter().map(|feedback| (feedback.0, feedback.2)).collect::<Vec<_>>(),
         [(first, 2), (first + RTT, 4), (first + RTT * 2, 6)]
     );
     assert_eq!((run.counts.retransmissions, run.counts.timeouts), (3, 0));
     let run = Pipe::losing([2, 4, 6]).run(&by_count(), PACKETS);
-    assert_eq!(run.told.last().map(|told| told.0), Some(PACKET * 9 + RTT));
+    assert_eq!(run.feedback.last().map(|feedback| feedback.0), Some(PACKET * 9 + RTT));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_probe_finds_a_lost_tail_after_two_quiet_round_trips() {
     assert_eq!(run.fct, delivery(probe));
     assert_eq!((run.counts.retransmissions, run.counts.timeouts), (1, 0));
     // The probe repaired the loss, and its ACK tells so (RFC 8985, section 7.4).
-    assert_eq!(run.told, [(probe + RTT, Cause::Loss, 13, false)]);
+    assert_eq!(run.feedback, [(probe + RTT, Cause::Loss, 13, false)]);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn go_back_n_asks_again_if_the_repetition_is_lost_too() {
 fn the_timer_moves_forward_when_round_trips_are_known_to_be_short() {
     // With the first packets' round trips known, the tail's timeout is the least one, though the timer was armed for the initial one.
     let run = Pipe::losing([12, 13]).run(&by_count(), PACKETS);
-    assert_eq!(run.told[0].0, PACKET * 12 + RTO_MIN);
+    assert_eq!(run.feedback[0].0, PACKET * 12 + RTO_MIN);
     assert!(run.fct < RTO_INITIAL);
 }
 
@@ -181,9 +181,9 @@ fn losses_of_one_window_halve_it_once_and_are_repaired_within_two_round_trips() 
     let transport = Transport { congestion: Congestion::NewReno(newreno), ..by_count() };
     let run = Pipe::losing([3, 5, 8, 9]).run(&transport, 200);
     assert_eq!((run.counts.retransmissions, run.counts.timeouts), (4, 0));
-    assert_eq!(run.told.iter().filter(|told| told.3).count(), 1);
+    assert_eq!(run.feedback.iter().filter(|feedback| feedback.3).count(), 1);
     // The window lets the first repetition out at once.
-    let (found, cause, seq, cut) = run.told[0];
+    let (found, cause, seq, cut) = run.feedback[0];
     assert_eq!((cause, seq, cut), (Cause::Loss, 3, true));
     let again = run.departures.iter().rfind(|departure| departure.1 == 3).unwrap().0;
     assert!(again - found < PACKET);
@@ -211,7 +211,7 @@ fn sprayed(departures: u64, most: u64) -> Pipe {
 #[test]
 fn lateness_below_a_quarter_of_a_round_trip_looks_like_no_loss() {
     let run = sprayed(1000, 5).run(&by_time(), 500);
-    assert_eq!((run.counts.retransmissions, run.told.len()), (0, 0));
+    assert_eq!((run.counts.retransmissions, run.feedback.len()), (0, 0));
     // By count alone it does.
     let counted = sprayed(1000, 5).run(&by_count(), 500).counts.retransmissions;
     assert!(counted > 0);

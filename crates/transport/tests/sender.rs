@@ -165,7 +165,7 @@ fn a_timeout_sends_only_what_is_not_acknowledged() {
     let deadline = sender.deadline(&transport).unwrap();
     // Counted from the departure of the oldest packet.
     assert_eq!(deadline, transport.options.rto_min);
-    assert_eq!(sender.on_timer(&transport, deadline).map(|told| told.cause), Some(Cause::Timeout));
+    assert_eq!(sender.on_timer(&transport, deadline).map(|feedback| feedback.cause), Some(Cause::Timeout));
     assert_eq!(send_all(&mut sender, &transport), [0, 2, 4]);
     assert_eq!((sender.counts.retransmissions, sender.counts.timeouts), (3, 1));
     for (seq, cumulative) in [(0, 2), (2, 4), (4, 5)] {
@@ -201,7 +201,7 @@ fn timeouts_back_off_exponentially() {
         let deadline = sender.deadline(&transport).unwrap();
         assert_eq!(deadline - now, transport.options.rto_initial * (1 << round));
         now = deadline;
-        assert_eq!(sender.on_timer(&transport, now).map(|told| told.cause), Some(Cause::Timeout));
+        assert_eq!(sender.on_timer(&transport, now).map(|feedback| feedback.cause), Some(Cause::Timeout));
         sender.take(&transport, now);
     }
 }
@@ -284,7 +284,7 @@ fn a_stream_sends_again_what_it_sent() {
     assert_eq!(sent.iter().map(|packet| packet.1).collect::<Vec<_>>(), [4096, 100, 100, 4096, 904]);
     sender.on_ack(&transport, ack(1, 0));
     let deadline = sender.deadline(&transport).unwrap();
-    assert_eq!(sender.on_timer(&transport, deadline).map(|told| told.cause), Some(Cause::Timeout));
+    assert_eq!(sender.on_timer(&transport, deadline).map(|feedback| feedback.cause), Some(Cause::Timeout));
     // Sizes that are still wanted outlive those that are added.
     sender.extend(&transport, Bytes(7), Time::ZERO);
     assert_eq!(sender.remaining(&transport), Bytes(7));

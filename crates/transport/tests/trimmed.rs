@@ -23,7 +23,7 @@ fn us(us: u64) -> Time {
     Time::from_us(us)
 }
 
-/// The packets that may leave at an instant, and whether they hurry.
+/// The packets that may leave at an instant, and whether they are urgent.
 fn leave(sender: &mut Sender, transport: &Transport, now: Time) -> Vec<(u32, bool)> {
     let mut left = Vec::new();
     while sender.ready(transport).is_some_and(|at| at <= now) {
@@ -42,15 +42,18 @@ fn exactly_what_was_trimmed_is_sent_again_and_first() {
     let transport = transport(3);
     let mut sender = sender(&transport, 9);
     assert_eq!(leave(&mut sender, &transport, us(0)), [(0, false), (1, false), (2, false)]);
-    let told = sender.on_nack(&transport, about(us(20), 1, 1, us(0)));
-    assert_eq!((told.cause, told.seq, told.packets, told.in_flight, told.tag), (Cause::Trim, 1, 1, 1, 7));
+    let feedback = sender.on_nack(&transport, about(us(20), 1, 1, us(0)));
+    assert_eq!(
+        (feedback.cause, feedback.seq, feedback.packets, feedback.in_flight, feedback.tag),
+        (Cause::Trim, 1, 1, 1, 7)
+    );
     // Not before it is asked for.
     assert_eq!(leave(&mut sender, &transport, us(20)), []);
     sender.on_pull(2);
     assert_eq!(leave(&mut sender, &transport, us(21)), [(1, true), (3, false)]);
     // The same answer, late: the packet has left again since.
-    let told = sender.on_nack(&transport, about(us(22), 1, 1, us(0)));
-    assert_eq!((told.cause, told.in_flight, told.reroute), (Cause::Trim, 3, false));
+    let feedback = sender.on_nack(&transport, about(us(22), 1, 1, us(0)));
+    assert_eq!((feedback.cause, feedback.in_flight, feedback.reroute), (Cause::Trim, 3, false));
     sender.on_pull(3);
     assert_eq!(leave(&mut sender, &transport, us(23)), [(4, false)]);
 }
@@ -97,8 +100,8 @@ fn what_met_a_cut_link_leaves_again_at_once_and_cuts_no_window() {
         let mut sender = sender(&transport, 30);
         assert_eq!(leave(&mut sender, &transport, us(0)).len(), window);
         for seq in [0, 1] {
-            let told = sender.on_unreachable(&transport, about(us(5), seq, 0, us(0)));
-            assert_eq!((told.cause, told.window_cut, told.tag), (Cause::Unreachable, false, 7));
+            let feedback = sender.on_unreachable(&transport, about(us(5), seq, 0, us(0)));
+            assert_eq!((feedback.cause, feedback.window_cut, feedback.tag), (Cause::Unreachable, false, 7));
         }
         let left: Vec<u32> = leave(&mut sender, &transport, us(5)).into_iter().map(|(seq, _)| seq).collect();
         assert_eq!((left, sender.in_flight()), (vec![0, 1], window as u32));
@@ -119,7 +122,7 @@ fn who_waits_for_a_pull_in_vain_sends_a_packet_after_a_timeout() {
     // The ACK has come, the PULL is lost.
     let due = us(20) + transport.options.rto_min;
     assert_eq!(sender.deadline(&transport), Some(due));
-    assert_eq!(sender.on_timer(&transport, due).map(|told| told.cause), Some(Cause::Timeout));
+    assert_eq!(sender.on_timer(&transport, due).map(|feedback| feedback.cause), Some(Cause::Timeout));
     assert_eq!(leave(&mut sender, &transport, due), [(1, false)]);
     assert_eq!(sender.counts.timeouts, 1);
     // What the next PULL says counts the lost one, too.
@@ -137,8 +140,8 @@ fn a_timeout_gives_up_what_is_overdue_and_nothing_else() {
     take(us(5000));
     let due = transport.options.rto_initial;
     assert_eq!(sender.deadline(&transport), Some(due));
-    let told = sender.on_timer(&transport, due).unwrap();
-    assert_eq!((told.cause, told.in_flight), (Cause::Timeout, 1));
+    let feedback = sender.on_timer(&transport, due).unwrap();
+    assert_eq!((feedback.cause, feedback.in_flight), (Cause::Timeout, 1));
     // No PULL will ever come for it, so it leaves without one.
     assert_eq!(leave(&mut sender, &transport, due), [(0, true)]);
 }

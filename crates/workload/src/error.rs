@@ -1,11 +1,11 @@
-//! Why a workload cannot be laid on a network.
+//! Why a workload cannot be built for a network.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use netloom_units::Invalid;
 
-/// Why a workload cannot be laid on a network.
+/// Why a workload cannot be built for a network.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// A parameter has a value that makes no sense, by itself or on this network.

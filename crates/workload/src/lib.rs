@@ -1,7 +1,7 @@
 //! Who sends what, when.
 //!
 //! A [`Workload`] is what the user writes: a [`Pattern`] (which host sends to which, and by what rule), and
-//! [`Options`] that hold for every pattern. [`Workload::plan`] lays it on a network and gives one [`HostWork`] per
+//! [`Options`] that hold for every pattern. [`Workload::plan`] builds it for a network and gives one [`HostWork`] per
 //! host. A host's work has three faces, and a simulator asks all of them:
 //!
 //! - messages that start *by the clock* ([`HostWork::next_timed`]): open-loop arrivals, flow lists, the first messages

@@ -1,4 +1,4 @@
-//! A workload laid on a network: the work of every host.
+//! A workload built for a network: the work of every host.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ impl Message {
     }
 }
 
-/// A workload laid on a network.
+/// A workload built for a network.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The work of every host, indexed by host; of every server, where these have several NICs.
@@ -431,7 +431,7 @@ impl From<Source> for HostWork {
     }
 }
 
-/// What a pattern sees of the run it is laid on.
+/// What a pattern sees of the run it is built for.
 pub(crate) struct Setting<'a> {
     pub(crate) network: &'a Network,
     /// Who takes part: hosts of the network, or servers.
@@ -499,13 +499,13 @@ impl Workload {
     /// If a parameter makes no sense on this network, or a file is missing or wrong; the error names the parameter,
     /// or the file and line.
     pub fn plan(&self, network: &Network, context: &PlanContext) -> Result<Plan, WorkloadError> {
-        let plan = lay(&self.pattern, &self.options, network, context, context.seed)?;
+        let plan = build(&self.pattern, &self.options, network, context, context.seed)?;
         Ok(Plan { rails: context.rails.clone(), ..plan })
     }
 }
 
 /// Lays a pattern on a network; ranks are placed by a seed that all parts of a mix share.
-pub(crate) fn lay(
+pub(crate) fn build(
     pattern: &Pattern,
     options: &Options,
     network: &Network,

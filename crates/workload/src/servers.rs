@@ -70,7 +70,7 @@ impl Servers {
     ///
     /// # Errors
     /// If the network's hosts, or the leaf switches, do not come out even.
-    pub fn lay(&self, network: &Network, seed: u64) -> Result<Rails, Invalid> {
+    pub fn build(&self, network: &Network, seed: u64) -> Result<Rails, Invalid> {
         let &Servers { nics, wiring, nic_selection } = self;
         let expected = format!("2 to {MOST_NICS}; leave the table `servers` out where each host has one");
         Invalid::unless((2..=MOST_NICS).contains(&nics), "nics", expected, nics)?;
@@ -228,7 +228,7 @@ mod tests {
     use crate::pattern::tests::network;
 
     fn rails(servers: Servers, network: &Network) -> Rails {
-        servers.lay(network, 1).unwrap()
+        servers.build(network, 1).unwrap()
     }
 
     #[test]
@@ -254,13 +254,13 @@ mod tests {
             assert_eq!(leaves, [server / 6 * 2, server / 6 * 2 + 1]);
         }
         let uneven = crate::pattern::tests::network(18, 6);
-        let error = servers.lay(&uneven, 1).unwrap_err().to_string();
+        let error = servers.build(&uneven, 1).unwrap_err().to_string();
         assert!(
             error.starts_with("wiring: expected \"side-by-side\", or a network in which the 3 switches"),
             "{error}"
         );
         for nics in [0, 1, 5, 24, 65] {
-            let error = Servers { nics, ..servers.clone() }.lay(&network, 1).unwrap_err().to_string();
+            let error = Servers { nics, ..servers.clone() }.build(&network, 1).unwrap_err().to_string();
             assert!(error.starts_with("nics: expected "), "{error}");
         }
     }

@@ -36,7 +36,7 @@ pub enum Traffic {
     Neighbour,
 }
 
-/// The rule laid on the ranks.
+/// The rule applied to the ranks.
 pub(crate) enum Targets {
     Uniform(Arc<Destinations>),
     Fixed(Vec<u32>),

@@ -96,7 +96,7 @@ mod tests {
     use netloom_units::{Rate, Time};
 
     /// A lone flow of 100 kB between racks of ConWeave's network takes 16,565 ns at the sender, as its simulator writes, and 8320 ns and 104,800 bytes
-    /// at 100 Gb/s alone by its reckoning.
+    /// at 100 Gb/s alone by its rules.
     #[test]
     fn rows_are_those_of_the_simulators() {
         let topology = Topology::LeafSpine(LeafSpine {

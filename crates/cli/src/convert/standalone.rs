@@ -1,4 +1,4 @@
-//! How long a flow takes alone by the reckoning of HPCC's and ConWeave's ns-3 simulators: the base round-trip time, and the flow's bytes at the
+//! How long a flow takes alone as computed by HPCC's and ConWeave's ns-3 simulators: the base round-trip time, and the flow's bytes at the
 //! rate of the slowest link. The base round-trip time is twice the links' delays and the time that one payload takes on every link of the way, each in whole
 //! nanoseconds. Ways are shortest in links.
 

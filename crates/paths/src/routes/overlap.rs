@@ -209,8 +209,8 @@ impl Given {
 
 /// The pairs in the order of their turns in a layer: fewest paths first, ties by chance. A pair is tried once per layer, so an order replaces a priority queue.
 ///
-/// A layer mostly has all its paths when few of its pairs have been tried, so they are not sorted at once: a stretch of them, a number drawn for each being
-/// between some bounds, is picked out and sorted when it is reached. The numbers are drawn again for each stretch.
+/// A layer mostly has all its paths when few of its pairs have been tried, so they are not sorted at once: a range of them, a number drawn for each being
+/// between some bounds, is picked out and sorted when it is reached. The numbers are drawn again for each range.
 struct Turns {
     /// Draws a number for each pair.
     rng: Pcg64Mcg,
@@ -218,24 +218,24 @@ struct Turns {
     levels: BTreeMap<u32, u64>,
     /// The numbers of the first level below this one have been reached.
     reached: u64,
-    /// About how many pairs the next stretch is to have.
+    /// About how many pairs the next range is to have.
     wanted: u64,
-    stretch: std::vec::IntoIter<(u32, (u32, u32))>,
+    range: std::vec::IntoIter<(u32, (u32, u32))>,
 }
 
 impl Turns {
-    /// Draws a number for each pair. The stretches begin with about eight times as many pairs as a layer takes paths.
+    /// Draws a number for each pair. The ranges begin with about eight times as many pairs as a layer takes paths.
     fn new(given: &Given, paths: u64, rng: &mut Pcg64Mcg) -> Self {
         let own = rng.clone();
         let levels = given.pairs();
         rng.advance(levels.values().sum::<u64>().into());
         let wanted = paths.clamp(16, 1 << 40) * 8;
-        Turns { rng: own, levels, reached: 0, wanted, stretch: Vec::new().into_iter() }
+        Turns { rng: own, levels, reached: 0, wanted, range: Vec::new().into_iter() }
     }
 
     fn next(&mut self, given: &Given) -> Option<(u32, u32)> {
         loop {
-            if let Some((_, pair)) = self.stretch.next() {
+            if let Some((_, pair)) = self.range.next() {
                 return Some(pair);
             }
             let (level, pairs) = self.levels.first_key_value().map(|(&level, &pairs)| (level, pairs))?;
@@ -243,13 +243,13 @@ impl Turns {
             let from = self.reached;
             let until = (u128::from(from) + width).min(1 << 32) as u64;
             let numbers = from..until;
-            let mut stretch = Vec::new();
+            let mut range = Vec::new();
             if level == 0 {
                 let mut rng = self.rng.clone();
                 for (i, j) in (0..given.ends).flat_map(|i| (i + 1..given.ends).map(move |j| (i, j))) {
                     let number = rng.next_u32();
                     if numbers.contains(&number.into()) && !given.paths.contains_key(&(i, j)) {
-                        stretch.push((number, (i, j)));
+                        range.push((number, (i, j)));
                     }
                 }
             }
@@ -258,11 +258,11 @@ impl Turns {
                 rng.advance(given.place(pair).into());
                 let number = rng.next_u32();
                 if numbers.contains(&number.into()) {
-                    stretch.push((number, pair));
+                    range.push((number, pair));
                 }
             }
-            stretch.sort_unstable();
-            self.stretch = stretch.into_iter();
+            range.sort_unstable();
+            self.range = range.into_iter();
             (self.reached, self.wanted) = (until, self.wanted.saturating_mul(2));
             if until == 1 << 32 {
                 self.levels.pop_first();

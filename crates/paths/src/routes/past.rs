@@ -129,9 +129,9 @@ fn starts(
 /// the bits that are cut off come close to the next whole, further ones decide.
 struct Retries {
     most: u32,
-    /// A bit for every stretch of numbers with such a one, for counts up to the most.
-    stretches: Vec<u64>,
-    /// How far to shift a number to know its stretch.
+    /// A bit for every range of numbers with such a one, for counts up to the most.
+    ranges: Vec<u64>,
+    /// How far to shift a number to know its range.
     shift: u32,
 }
 
@@ -141,17 +141,17 @@ impl Retries {
         let most = narrow::<u32>(most.unwrap_or(0).max(1));
         // Enough of them for few to have one.
         let bits = (2 * most.ilog2() + 8).min(26);
-        let mut retries = Retries { most, stretches: vec![0; 1 << (bits - 6)], shift: u32::BITS - bits };
+        let mut retries = Retries { most, ranges: vec![0; 1 << (bits - 6)], shift: u32::BITS - bits };
         for (count, nth) in (2..=u64::from(most)).flat_map(|count| (1..count).map(move |nth| (count, nth))) {
-            let stretch = ((nth << 32) / count) as u32 >> retries.shift;
-            retries.stretches[stretch as usize / 64] |= 1 << (stretch % 64);
+            let range = ((nth << 32) / count) as u32 >> retries.shift;
+            retries.ranges[range as usize / 64] |= 1 << (range % 64);
         }
         retries
     }
 
     /// Whether a draw that meets one of this many numbers to come may take another one.
     fn may_follow_any(&self, rng: &Pcg64Mcg, numbers: u32) -> bool {
-        // In stretches side by side, as each number waits for the one before it.
+        // In ranges side by side, as each number waits for the one before it.
         let (quarter, rest) = (numbers / 4, numbers % 4);
         let mut lanes: [Pcg64Mcg; 4] = std::array::from_fn(|lane| {
             let mut rng = rng.clone();
@@ -169,8 +169,8 @@ impl Retries {
     /// Whether a draw that meets this number may take another one.
     #[inline]
     fn may_follow(&self, number: u32) -> bool {
-        let stretch = number >> self.shift;
-        self.stretches[stretch as usize / 64] >> (stretch % 64) & 1 == 1
+        let range = number >> self.shift;
+        self.ranges[range as usize / 64] >> (range % 64) & 1 == 1
             && (2..=self.most).any(|count| number.wrapping_mul(count) > count.wrapping_neg())
     }
 }

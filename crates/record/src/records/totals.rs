@@ -36,9 +36,9 @@ pub struct Totals {
     /// Flows that switches kept an entry for, where they count flowcuts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flowcut_entries: Option<EntryCount>,
-    /// What ConWeave did, where switches weave.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weaving: Option<WeavingCount>,
+    /// What ConWeave did, where it is the granularity; `weaving` in the summary's file.
+    #[serde(rename = "weaving", default, skip_serializing_if = "Option::is_none")]
+    pub conweave: Option<ConWeaveCount>,
     /// What receivers made of packets that did not come in order.
     #[serde(default)]
     pub reordering: ReorderingCount,
@@ -57,7 +57,7 @@ impl Totals {
     }
 }
 
-/// What packets that do not come in order cost those who receive them. A mean is one over time and over the hosts that ever held something.
+/// What packets that do not come in order cost their receivers. A mean is one over time and over the hosts that ever held something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReorderingCount {
@@ -84,7 +84,7 @@ pub struct ReorderingCount {
 /// What ConWeave did at all switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WeavingCount {
+pub struct ConWeaveCount {
     /// Epochs whose reply was late.
     pub late_replies: u64,
     /// Of these, those in which the flow took another path.

@@ -11,7 +11,7 @@ use crate::records::Records;
 pub struct Names {
     /// Kinds of traffic.
     pub(crate) groups: Vec<String>,
-    /// Measured spells of time.
+    /// Measured intervals of time.
     pub(crate) windows: Vec<String>,
     /// Whether the numbers themselves stand there, as nobody reads the table but who wrote it.
     pub(crate) are_numbers: bool,

@@ -7,7 +7,9 @@ use netloom_parquet::{Error, Field, GroupWriter, RowGroup};
 use super::Row;
 use super::by_column::{ByColumn, CHUNK, TableColumn};
 use super::column::{Column, Name, Names, Optional, Plain};
-use crate::halves::{PacketHalf, Passage, ReceiverHalf, SenderHalf, SwitchHalf, WindowHalf};
+use crate::node_records::{
+    DecisionRow, FlowObservationRecord, PacketStatisticsRow, ReceiverRecord, SenderRecord, WindowRow,
+};
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::records::{
     ChannelRecord, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, SampleRecord,
@@ -105,7 +107,7 @@ table!(FlowRecord {
     delivered_in_drain: Plain("delivered_in_drain_bytes"),
 });
 
-table!(SenderHalf {
+table!(SenderRecord {
     src: Plain("src"),
     dst: Plain("dst"),
     flow: Plain("flow"),
@@ -130,14 +132,14 @@ table!(SenderHalf {
     non_default_decisions: Plain("non_default_decisions"),
 });
 
-table!(SwitchHalf {
+table!(DecisionRow {
     src: Plain("src"),
     flow: Plain("flow"),
     decisions: Plain("decisions"),
     non_default_decisions: Plain("non_default_decisions"),
 });
 
-table!(ReceiverHalf {
+table!(ReceiverRecord {
     src: Plain("src"),
     flow: Plain("flow"),
     completed: Optional("completed_ps"),
@@ -155,7 +157,7 @@ table!(ReceiverHalf {
 
 table!(Value { quantity: Plain("quantity"), part: Plain("part"), value: Plain("value") });
 
-table!(WindowHalf {
+table!(WindowRow {
     src: Plain("src"),
     dst: Plain("dst"),
     flow: Plain("flow"),
@@ -163,7 +165,7 @@ table!(WindowHalf {
     bytes: Plain("bytes"),
 });
 
-table!(PacketHalf {
+table!(PacketStatisticsRow {
     src: Plain("src"),
     flow: Plain("flow"),
     quantity: Plain("quantity"),
@@ -171,7 +173,7 @@ table!(PacketHalf {
     value: Plain("value"),
 });
 
-table!(Passage {
+table!(FlowObservationRecord {
     src: Plain("src"),
     flow: Plain("flow"),
     number: Plain("number"),

@@ -304,7 +304,7 @@ fn follow_minimal(network: &Network, table: &RouteTable, vcs: u8, listener: &mut
         traffic.aim_minimally(table, block);
         (0..table.edges()).for_each(|from| traffic.start(table.edge_switch(from), targets));
         traffic.spread();
-        traffic.tell(listener);
+        traffic.visit(listener);
         if listener.is_content() {
             return;
         }
@@ -338,7 +338,7 @@ fn follow_layers(
                 *reached |= targets;
             }
             traffic.spread();
-            traffic.tell(listener);
+            traffic.visit(listener);
             if listener.is_content() {
                 return;
             }
@@ -352,7 +352,7 @@ fn follow_layers(
             traffic.start(table.edge_switch(from), targets & !reached);
         }
         traffic.spread();
-        traffic.tell(listener);
+        traffic.visit(listener);
     }
 }
 

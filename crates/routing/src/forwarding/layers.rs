@@ -16,7 +16,7 @@ use crate::selector::layer::{Acks, Construction, First, Layer, WithinLayer};
 use crate::selector::random::below;
 use crate::tag::Tag;
 
-/// The largest tables a simulation lays: 8 GiB.
+/// The largest tables that a simulation builds: 8 GiB.
 pub(super) const LIMIT: u64 = 8 << 30;
 
 /// What NICs and switches know of the layers. Switch `hosts + r` of the network is router `r`.
@@ -240,7 +240,7 @@ impl Layers {
     }
 }
 
-/// Refuses tables that are larger than any that a simulation lays.
+/// Refuses tables that are larger than any that a simulation builds.
 fn check_size(config: &Layer, graph: &RouterGraph, layers: u32) -> Result<(), Invalid> {
     let routers = u64::from(graph.routers());
     let is_wide = (0..graph.routers()).any(|router| graph.neighbours(router).len() > 255);
@@ -299,7 +299,7 @@ impl Spread {
     }
 }
 
-/// Why there are no paths beyond the minimal ones, which are laid for all switches at once.
+/// Why there are no paths beyond the minimal ones, which are built for all switches at once.
 pub(super) fn disconnected() -> Invalid {
     let expected = "a network whose switches are all connected, cut links left out";
     Invalid::new("selector", expected, "one with switches that are not")

@@ -189,7 +189,7 @@ impl Forwarding {
     ) -> Result<Self, ForwardingError> {
         routing.fits(network)?;
         let table = RouteTable::minimal(network, &is_cut)?;
-        Self::lay(routing, network, table, is_cut, seed)
+        Self::over_table(routing, network, table, is_cut, seed)
     }
 
     /// Refuses what [`Self::build`] refuses, with less work where the paths are not needed.
@@ -225,10 +225,10 @@ impl Forwarding {
         seed: u64,
     ) -> Result<Self, ForwardingError> {
         let table = RouteTable::in_part(network, &is_cut, Some(&self.table));
-        Self::lay(routing, network, table, is_cut, seed)
+        Self::over_table(routing, network, table, is_cut, seed)
     }
 
-    fn lay(
+    fn over_table(
         routing: &Routing,
         network: &Network,
         table: RouteTable,

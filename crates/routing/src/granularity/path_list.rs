@@ -208,7 +208,7 @@ mod tests {
             tag.bits()
         }
 
-        fn hear(&mut self, tag: u32, cause: Cause) {
+        fn on_feedback(&mut self, tag: u32, cause: Cause) {
             let feedback = Feedback { tag, cause, ..ack(Time(0), Time(1)) };
             self.list.on_feedback(&mut self.memory, &mut (), &feedback);
         }
@@ -219,9 +219,9 @@ mod tests {
             for _ in 0..packets {
                 let tag = self.send();
                 match cause {
-                    Some(cause) if tag == bad => self.hear(tag, cause),
+                    Some(cause) if tag == bad => self.on_feedback(tag, cause),
                     None if tag == bad => {}
-                    _ => self.hear(tag, Cause::Ack),
+                    _ => self.on_feedback(tag, Cause::Ack),
                 }
                 taken.push(tag);
             }
@@ -279,7 +279,7 @@ mod tests {
         let mut flow = Flow::new(4);
         for cause in [Cause::Trim, Cause::Ack].repeat(50) {
             let tag = flow.send();
-            flow.hear(tag, cause);
+            flow.on_feedback(tag, cause);
         }
         assert!(flow.memory.paths.iter().all(|path| path.penalty == 0));
     }

@@ -196,7 +196,7 @@ mod tests {
             flow
         }
 
-        fn hear(&mut self, feedback: &Feedback) {
+        fn on_feedback(&mut self, feedback: &Feedback) {
             self.config.on_feedback(&mut self.rounds, &mut (), feedback);
             self.config.draw(&mut self.rounds, &mut self.random);
         }
@@ -205,7 +205,7 @@ mod tests {
         fn ack(&mut self, oldest: u32, marked: bool) {
             let (now, next) = (Time(self.now), self.next);
             let serialisation = Time(100);
-            self.hear(&Feedback {
+            self.on_feedback(&Feedback {
                 marked,
                 oldest,
                 next,
@@ -235,7 +235,7 @@ mod tests {
 
         fn timeout(&mut self) {
             let feedback = Feedback::of(Cause::Timeout, Time(self.now));
-            self.hear(&feedback);
+            self.on_feedback(&feedback);
         }
     }
 

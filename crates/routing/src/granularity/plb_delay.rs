@@ -149,10 +149,10 @@ mod tests {
         /// An ACK that comes at `now` in microseconds, from 1 ms on, after `rtt` of them; says whether the flow leaves its path.
         fn ack(&mut self, now: u64, rtt: u64) -> bool {
             let now = Time::from_us(1000 + now);
-            self.hear(&Feedback { hops: 4, ..ack(now - Time::from_us(rtt), now) })
+            self.on_feedback(&Feedback { hops: 4, ..ack(now - Time::from_us(rtt), now) })
         }
 
-        fn hear(&mut self, feedback: &Feedback) -> bool {
+        fn on_feedback(&mut self, feedback: &Feedback) -> bool {
             self.0.on_feedback(&mut self.1, &mut (), feedback);
             self.0.draw(&mut self.1, &mut self.2);
             let stays = self.0.continues(&mut self.1, feedback.now, 1000);
@@ -219,9 +219,9 @@ mod tests {
         let mut flow = Flow::new(PlbDelay::default(), 1);
         flow.ack(20, 20);
         for cause in [Cause::Timeout, Cause::Loss, Cause::Nack, Cause::Notification, Cause::Trim] {
-            assert!(!flow.hear(&Feedback::of(cause, Time::from_us(900))), "{cause:?}");
+            assert!(!flow.on_feedback(&Feedback::of(cause, Time::from_us(900))), "{cause:?}");
         }
-        assert!(!flow.hear(&Feedback { marked: true, ..ack(Time::from_us(880), Time::from_us(900)) }));
+        assert!(!flow.on_feedback(&Feedback { marked: true, ..ack(Time::from_us(880), Time::from_us(900)) }));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::edges::EdgeScheme;
 use crate::granularity::Limits;
-use crate::granularity::conweave::Weaving;
+use crate::granularity::conweave::ConWeaveMachine;
 use crate::granularity::flowcut::in_flight::InFlightTable;
 use crate::scheme::Routing;
 use crate::selector::conga::Leaf;
@@ -85,6 +85,6 @@ macro_rules! machines {
 
 machines! {
     in_flight: InFlightTable,
-    conweave: Weaving,
+    conweave: ConWeaveMachine,
     conga: Leaf,
 }

@@ -27,11 +27,7 @@ impl NicPathSelector {
             return None;
         }
         let flows = scheme.granularity.at_host();
-        Some(NicPathSelector {
-            flows,
-            redraws_on_loss: scheme.redraws_on_loss(),
-            learns: scheme.heeds_acks(),
-        })
+        Some(NicPathSelector { flows, redraws_on_loss: scheme.redraws_on_loss(), learns: scheme.uses_acks() })
     }
 
     /// A flow begins: chooses its first path. A subflow takes the next one after that of the subflow before it.

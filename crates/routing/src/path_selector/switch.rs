@@ -85,11 +85,11 @@ impl SwitchPathSelector {
     }
 
     /// Hands in the decisions on all flows that have not been handed in, and adds all to [`Self::decisions`].
-    pub fn tell_flows(&mut self) {
+    pub fn flush_counts(&mut self) {
         self.counter.hand_in();
     }
 
-    /// What it decided so far; where decisions are counted by flow, complete only after [`Self::tell_flows`].
+    /// What it decided so far; where decisions are counted by flow, complete only after [`Self::flush_counts`].
     pub fn decisions(&self) -> Decisions {
         self.counter.total()
     }
@@ -100,8 +100,8 @@ impl SwitchPathSelector {
         self.counter.count(flow, deviates);
     }
 
-    /// How many flowlets of which flow have begun here of which the [view](View::flowlets) has not been told, in no order; none if the scheme
-    /// tells no flowlets apart here.
+    /// The numbers of flowlets, by flow, that have begun here and that the [view](View::flowlets) has not counted yet, in no order; none if the scheme
+    /// has no flowlets here.
     pub fn take_flowlets(&mut self) -> Option<Vec<(FlowKey, u32)>> {
         self.runs.take_flowlets()
     }

@@ -419,15 +419,15 @@ fn a_flow_leaves_the_path_of_a_cut_link_once_and_no_other() {
     let space = TagSpace::EntropyInTurn(256);
     let first = nic.selector.begin(flow(0), None, space, &mut nic.random);
     let told = |tag: Tag| Feedback { tag: tag.bits(), ..Feedback::of(Cause::Unreachable, Time(9)) };
-    let mut hear = |tag| {
+    let mut feedback = |tag| {
         nic.selector.on_unreachable(flow(0), &told(tag), || space, &mut nic.random);
         nic.selector.tag(flow(0), 4096, Time(0), || space, &mut nic.random)
     };
-    let second = hear(first);
+    let second = feedback(first);
     assert_ne!(second, first);
     // Others of its packets that were on the first path come back, too.
-    assert_eq!([hear(first), hear(first)], [second; 2]);
-    assert_ne!(hear(second), second);
+    assert_eq!([feedback(first), feedback(first)], [second; 2]);
+    assert_ne!(feedback(second), second);
 }
 
 #[test]
@@ -455,7 +455,7 @@ fn a_granularity_with_feedback_is_one_file_and_one_line() {
         Granularity::read("leaves-marked", serde_json::json!({ "marks": 2 })).unwrap().unwrap();
     // What its facts say holds without any other place that knows of it.
     assert_eq!(scheme.check(), Ok(()));
-    assert!(scheme.heeds_marks() && scheme.heeds_acks() && scheme.leaves_paths() && !scheme.scatters());
+    assert!(scheme.uses_marks() && scheme.uses_acks() && scheme.leaves_paths() && !scheme.scatters());
     let elsewhere = Routing {
         placement: Placement::Switch,
         selector: preset::find("spray").unwrap().routing().selector,

@@ -143,8 +143,8 @@ mod tests {
             sorted.sort_unstable();
             assert_eq!(sorted, [0, 1, 2, 3]);
         }
-        let spells: Vec<_> = orders.chunks(3).collect();
-        assert!(spells.iter().all(|spell| spell[0] == spell[1] && spell[1] == spell[2]));
-        assert!(spells.windows(2).filter(|two| two[0] != two[1]).count() > 10);
+        let intervals: Vec<_> = orders.chunks(3).collect();
+        assert!(intervals.iter().all(|interval| interval[0] == interval[1] && interval[1] == interval[2]));
+        assert!(intervals.windows(2).filter(|two| two[0] != two[1]).count() > 10);
     }
 }

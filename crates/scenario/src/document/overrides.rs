@@ -14,7 +14,7 @@ impl Table {
         match self.entry_mut(key) {
             Some(entry) => {
                 (entry.key_place, entry.outlived) = (key_place, None);
-                entry.node.lay(path, value);
+                entry.node.overlay(path, value);
             }
             None => self.insert(Entry::new(*key, key_place, value)),
         }
@@ -39,7 +39,7 @@ impl Table {
 }
 
 impl Node {
-    /// Lays `over`, which a user wrote, onto what the program supplies (defaults, or what a preset stands for): tables are merged key by
+    /// Sets `over`, which a user wrote, over what the program supplies (defaults, or what a preset stands for): tables are merged key by
     /// key, except that a table with a `kind` starts anew; everything else is replaced.
     pub(crate) fn merge(&mut self, over: Node) {
         match (&mut self.value, over.value) {
@@ -56,9 +56,9 @@ impl Node {
         }
     }
 
-    /// Lays a value over what a user wrote before at `path`: the fields of a table are set one by one and all others stay, those of
+    /// Sets a value over what a user wrote before at `path`: the fields of a table are set one by one and all others stay, those of
     /// another kind or preset too; everything else is replaced.
-    fn lay(&mut self, path: &[&str], mut over: Node) {
+    fn overlay(&mut self, path: &[&str], mut over: Node) {
         // `selector = "hash"` is short for `selector = { kind = "hash" }`; a size is no kind.
         let has_kind = |node: &Node| node.as_table().is_some() || node.as_str().is_some();
         let one_is_table = self.as_table().is_some() || over.as_table().is_some();
@@ -89,7 +89,7 @@ impl Node {
         }
     }
 
-    /// Sets the value at a path, creating tables on the way. A table is laid over the one that is there: what it does not name stays. So
+    /// Sets the value at a path, creating tables on the way. A table is merged into the one that is there: what it does not name stays. So
     /// does everything else in a table of which another `kind` is chosen (or another `preset` of routing or transport), as if that one
     /// word had been written in the place of the old one; [`settle`](crate::settle) leaves out what the new kind does not have.
     ///
@@ -132,7 +132,7 @@ impl Node {
                             ));
                         }
                         Some(item) if last => {
-                            item.lay(path, value);
+                            item.overlay(path, value);
                             return Ok(());
                         }
                         Some(item) => node = item,

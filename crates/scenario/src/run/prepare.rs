@@ -33,12 +33,12 @@ pub struct Ready {
     pub switches: u32,
 }
 
-/// Builds the network, lays the work, the faults and the routes on it, and makes the nodes.
+/// Builds the network, the work, the faults and the routes on it, and makes the nodes.
 ///
 /// # Errors
 /// What does not fit, placed where `document` names it.
 pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> {
-    let Laid { network, config, plan, outline } = lay(scenario, document)?;
+    let Built { network, config, plan, outline } = build(scenario, document)?;
     let total_messages = plan.total_messages;
     let mut warnings = left_out(document);
     warnings.extend(warnings::before(scenario, &network, &plan));
@@ -60,13 +60,13 @@ pub struct Checked {
     pub warnings: Vec<String>,
 }
 
-/// Refuses what [`prepare`] refuses. Routes are laid only where something depends on which they are, so that many scenarios can be checked
+/// Refuses what [`prepare`] refuses. Routes are built only where something depends on which they are, so that many scenarios can be checked
 /// before the first of them runs.
 ///
 /// # Errors
 /// As [`prepare`].
 pub fn check(scenario: &Scenario, document: &Node) -> Result<Checked, Problems> {
-    let Laid { network, config, plan, outline } = lay(scenario, document)?;
+    let Built { network, config, plan, outline } = build(scenario, document)?;
     let (hosts, total_messages) = (network.hosts(), plan.total_messages);
     let mut warnings = left_out(document);
     warnings.extend(warnings::before(scenario, &network, &plan));
@@ -84,20 +84,20 @@ pub fn left_out(document: &Node) -> Vec<String> {
 }
 
 /// A network and what is to be done on it.
-struct Laid {
+struct Built {
     network: Network,
     config: SimConfig,
     plan: Plan,
     outline: Summary,
 }
 
-fn lay(scenario: &Scenario, document: &Node) -> Result<Laid, Problems> {
+fn build(scenario: &Scenario, document: &Node) -> Result<Built, Problems> {
     // Messages are counted in packets, and memory is asked for: what is wrong with these is not the fault of a message or a network.
     scenario.transport.check().map_err(|invalid| invalid_problem(&invalid, "transport", document))?;
     memory::limit().map_err(|error| Problem::new("", error.to_string()))?;
     let network = build_network(scenario, document)?;
     check_memory(scenario, &network, document)?;
-    let rails = scenario.servers.as_ref().map(|servers| servers.lay(&network, scenario.seed)).transpose();
+    let rails = scenario.servers.as_ref().map(|servers| servers.build(&network, scenario.seed)).transpose();
     let rails = rails.map_err(|invalid| invalid_problem(&invalid, "servers", document))?;
     let largest_message = scenario.transport.largest_message();
     let (rails, until) = (rails.map(Arc::new), scenario.measure.until);
@@ -111,7 +111,7 @@ fn lay(scenario: &Scenario, document: &Node) -> Result<Laid, Problems> {
         let reason = format!("expected a traffic class that the fabric has ({known}), found {class}");
         return Err(located(document, "workload", "class", &reason).into());
     }
-    if let Some((section, field, who)) = listens_in_vain(scenario) {
+    if let Some((section, field, who)) = lacks_notifications(scenario) {
         let reason = format!(
             "{who} hears of congestion by notifications only: expected `fabric.qcn = {{}}`, found none"
         );
@@ -128,7 +128,7 @@ fn lay(scenario: &Scenario, document: &Node) -> Result<Laid, Problems> {
         measure: scenario.measure.clone(),
         seed: scenario.seed,
     };
-    Ok(Laid { network, config, plan, outline })
+    Ok(Built { network, config, plan, outline })
 }
 
 /// A link that does not exist, as a fault.
@@ -190,8 +190,8 @@ fn check_network(network: &Network, bytes: u64, document: &Node) -> Result<(), P
 /// Flow-size bins beyond this number are no summary.
 const MOST_BINS: usize = 1000;
 
-/// Who waits for congestion notifications although no switch sends any, and where that is written.
-fn listens_in_vain(scenario: &Scenario) -> Option<(&'static str, &'static str, &'static str)> {
+/// The part that needs congestion notifications although no switch sends any, and the field that says so.
+fn lacks_notifications(scenario: &Scenario) -> Option<(&'static str, &'static str, &'static str)> {
     if scenario.fabric.options.qcn.is_some() {
         None
     } else if scenario.routing.selector.uncongested().is_some() {

@@ -21,7 +21,7 @@ impl Host {
         let newly = flow.sender.note(&ctx.world.transport, &answer(ctx.now, packet));
         let is_done = flow.sender.is_done();
         if self.path_selector.as_ref().is_some_and(|path_selector| path_selector.listens()) {
-            let feedback = flow.sender.tell(&ctx.world.transport, answer(ctx.now, packet), newly);
+            let feedback = flow.sender.feedback_of(&ctx.world.transport, answer(ctx.now, packet), newly);
             self.on_feedback(&mut ctx.again(), packet.slot, &feedback);
         }
         if is_done {

@@ -56,7 +56,7 @@ impl Host {
     /// Hands in what is known of flows that ended or were given up.
     #[cold]
     pub(crate) fn hand_in(&mut self, world: &World, id: u32) {
-        world.recorder.sent.extend(self.sent.drain(..).map(|sent| sent.half(id)));
+        world.recorder.sent.extend(self.sent.drain(..).map(|sent| sent.record(id)));
         if let Some(departed) = &mut self.departed {
             world.recorder.gaps.extend(departed.records.drain(..));
         }

@@ -2,7 +2,7 @@
 //! in; then its number of packets, which answers late duplicates, soon [in few bytes](FinishedFlows).
 
 use netloom_fabric::Packet;
-use netloom_record::{ReceiverHalf, SeriesWriter};
+use netloom_record::{ReceiverRecord, SeriesWriter};
 use netloom_routing::FlowKey;
 use netloom_transport::{Receiver, Seen};
 use netloom_units::memory::push_few;
@@ -133,9 +133,9 @@ impl Done {
         }
     }
 
-    fn half(&self) -> ReceiverHalf {
+    fn record(&self) -> ReceiverRecord {
         let measured = self.rare.as_ref().map_or((0, 0), |rare| (rare.before_warm_up, rare.drained));
-        half(self.key, &self.seen(), measured)
+        record(self.key, &self.seen(), measured)
     }
 
     fn seen(&self) -> Seen {
@@ -191,8 +191,8 @@ impl Late<'_> {
     }
 }
 
-fn half(key: FlowKey, seen: &Seen, (before_warm_up, in_drain): (u64, u64)) -> ReceiverHalf {
-    ReceiverHalf {
+fn record(key: FlowKey, seen: &Seen, (before_warm_up, in_drain): (u64, u64)) -> ReceiverRecord {
+    ReceiverRecord {
         src: key.src,
         flow: key.flow,
         completed: seen.completed,
@@ -288,19 +288,19 @@ impl Receivers {
 
     /// Hands in what is known of flows of which everything has arrived, if there are many of them.
     #[inline]
-    pub(crate) fn hand_in_many(&mut self, halves: &SeriesWriter<ReceiverHalf>) {
+    pub(crate) fn hand_in_many(&mut self, rows: &SeriesWriter<ReceiverRecord>) {
         if self.done.len() >= HANDED_IN {
-            self.hand_in(halves);
+            self.hand_in(rows);
         }
     }
 
     #[cold]
-    fn hand_in(&mut self, halves: &SeriesWriter<ReceiverHalf>) {
+    fn hand_in(&mut self, rows: &SeriesWriter<ReceiverRecord>) {
         if self.handed_in.len() + self.done.len() > self.handed_in.capacity() {
             self.handed_in.reserve_exact(self.done.len() + self.handed_in.len() / 8);
         }
         self.handed_in.extend(self.done.iter().map(|done| (done.key, done.count)));
-        halves.extend(self.done.drain(..).map(|done| done.half()));
+        rows.extend(self.done.drain(..).map(|done| done.record()));
         // So each flow is packed anew only a few times, and few have places.
         if self.handed_in.len() >= self.finished.as_ref().map_or(0, |finished| finished.len() / 4).max(KEPT) {
             self.pack();
@@ -318,7 +318,7 @@ impl Receivers {
     /// The run is over at `end` for the host `id`: hands in what is known of all flows of which everything has arrived, and forgets them;
     /// of the others what has been measured.
     pub(crate) fn hand_in_all(&mut self, recorder: &Recorder, end: Time, id: u32) {
-        recorder.received.extend(self.done.drain(..).map(|done| done.half()));
+        recorder.received.extend(self.done.drain(..).map(|done| done.record()));
         (self.done, self.handed_in, self.finished, self.last) = (Vec::new(), Vec::new(), None, None);
         let places = std::mem::take(&mut self.places);
         self.places = places.into_iter().filter(|(_, place)| place & DONE == 0).collect();
@@ -331,12 +331,12 @@ impl Receivers {
     }
 
     /// Takes out what is known of a flow of which not everything has arrived.
-    pub(crate) fn take(&mut self, key: FlowKey) -> Option<ReceiverHalf> {
+    pub(crate) fn take(&mut self, key: FlowKey) -> Option<ReceiverRecord> {
         let place = self.places.remove(&key)?;
         let Active { receiver, drained, meter, .. } = &self.active[place as usize];
         let seen = &receiver.seen;
         let before_warm_up = meter.as_ref().map_or(0, |meter| seen.delivered - meter.after_warm_up);
-        Some(half(key, seen, (before_warm_up, *drained)))
+        Some(record(key, seen, (before_warm_up, *drained)))
     }
 
     /// The least of the flows that have not been taken out.
@@ -350,7 +350,7 @@ mod tests {
     use super::*;
     use netloom_transport::{Arrival, Transport};
 
-    fn receive(receivers: &mut Receivers, key: FlowKey, packets: u32, halves: &SeriesWriter<ReceiverHalf>) {
+    fn receive(receivers: &mut Receivers, key: FlowKey, packets: u32, rows: &SeriesWriter<ReceiverRecord>) {
         let transport = Transport::default();
         for seq in 0..packets {
             let Place::Active(slot, active) = receivers.place(key, false) else { panic!("{key:?} is done") };
@@ -360,7 +360,7 @@ mod tests {
             if let Some(count) = active.receiver.finished() {
                 assert!(last);
                 receivers.finish(slot, count);
-                receivers.hand_in_many(halves);
+                receivers.hand_in_many(rows);
             }
         }
     }
@@ -368,10 +368,10 @@ mod tests {
     #[test]
     fn late_duplicates_are_answered_wherever_their_flow_is_kept() {
         let (mut receivers, recorder) = (Receivers::default(), Recorder::default());
-        let halves = &recorder.received;
+        let rows = &recorder.received;
         let flows: Vec<_> = (0..1000).map(|i| (FlowKey { src: i % 7, flow: i * 3 }, 1 + i % 4)).collect();
         for &(key, packets) in &flows {
-            receive(&mut receivers, key, packets, halves);
+            receive(&mut receivers, key, packets, rows);
         }
         let packed = receivers.finished.as_ref().map_or(0, |finished| finished.len());
         assert!(packed > 700 && receivers.places.len() == 1000 - packed, "{packed}");
@@ -383,7 +383,7 @@ mod tests {
                     seen.packets += 1;
                     assert_eq!(count, packets);
                 });
-                receivers.hand_in_many(halves);
+                receivers.hand_in_many(rows);
             }
         }
         assert_eq!(receivers.finished.as_ref().map_or(0, |finished| finished.len()), 1000);

@@ -1,6 +1,6 @@
 //! What is left of a flow at its sender: few bytes, until many together are handed in.
 
-use netloom_record::{FlowRecord, SenderHalf};
+use netloom_record::{FlowRecord, SenderRecord};
 use netloom_units::Time;
 
 /// A flow that has ended, or was given up.
@@ -81,10 +81,10 @@ impl Sent {
     }
 
     /// What is known at the sender `src`.
-    pub(crate) fn half(&self, src: u32) -> SenderHalf {
+    pub(crate) fn record(&self, src: u32) -> SenderRecord {
         let none = Rare::default();
         let rare = self.rare.as_deref().unwrap_or(&none);
-        SenderHalf {
+        SenderRecord {
             src,
             dst: self.dst,
             flow: self.flow,

@@ -1,6 +1,6 @@
 //! What receivers measure over time: payload after the warm-up, in named windows, and per interval.
 
-use netloom_record::{FlowSampleRecord, PacketStatistics, WindowHalf};
+use netloom_record::{FlowSampleRecord, PacketStatistics, WindowRow};
 use netloom_routing::FlowKey;
 use netloom_units::Time;
 
@@ -96,11 +96,11 @@ impl FlowMeter {
             recorder.flow_series.extend(self.samples.drain(..));
         }
         if let Some(packets) = self.packets.take() {
-            recorder.of_packets.extend(packets.halves(src, flow));
+            recorder.of_packets.extend(packets.rows(src, flow));
         }
         if !self.windows.is_empty() {
             let windows = (0..).zip(self.windows.drain(..)).filter(|&(_, bytes)| bytes > 0);
-            let rows = windows.map(|(window, bytes)| WindowHalf { src, dst, flow, window, bytes });
+            let rows = windows.map(|(window, bytes)| WindowRow { src, dst, flow, window, bytes });
             recorder.in_windows.extend(rows);
         }
     }

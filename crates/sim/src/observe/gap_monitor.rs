@@ -1,7 +1,7 @@
 //! What a switch sees of the gaps between a flow's packets, where these are measured.
 
 use netloom_fabric::Packet;
-use netloom_record::Passage;
+use netloom_record::FlowObservationRecord;
 use netloom_routing::granularity::flowlet::Flowlet;
 use netloom_routing::{FlowKey, IdleTimeoutTable, LastSeen};
 use netloom_units::Time;
@@ -109,8 +109,13 @@ impl GapMonitor {
 
 impl FlowObservation {
     /// As a row, of the switch of that number and the flow by the number that it has in tables.
-    pub(crate) fn passage(&self, FlowKey { src, flow: number }: FlowKey, flow: u32, switch: u32) -> Passage {
-        Passage {
+    pub(crate) fn record(
+        &self,
+        FlowKey { src, flow: number }: FlowKey,
+        flow: u32,
+        switch: u32,
+    ) -> FlowObservationRecord {
+        FlowObservationRecord {
             src,
             flow,
             number,
@@ -128,10 +133,10 @@ impl FlowObservation {
 /// What has been seen of flows becomes rows; gaps go by the number of the subflow.
 fn hand_in(world: &World, switch: u32, flows: &[(FlowKey, FlowObservation)]) {
     let recorder = &world.recorder;
-    recorder.passages.extend(
+    recorder.observations.extend(
         flows
             .iter()
-            .map(|(key, observation)| observation.passage(*key, world.numbering.flow(key.flow), switch)),
+            .map(|(key, observation)| observation.record(*key, world.numbering.flow(key.flow), switch)),
     );
     recorder
         .switch_gaps

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use netloom_record::{
-    FlowSampleRecord, GapRecord, PacketHalf, Passage, ReceiverHalf, SampleRecord, SenderHalf, SeriesWriter,
-    SwitchHalf, TraceRecord, Window, WindowHalf,
+    DecisionRow, FlowObservationRecord, FlowSampleRecord, GapRecord, PacketStatisticsRow, ReceiverRecord,
+    SampleRecord, SenderRecord, SeriesWriter, TraceRecord, Window, WindowRow,
 };
 use netloom_units::Time;
 
@@ -23,19 +23,19 @@ pub(crate) struct Recorder {
     /// Whether arrivals must be metered at all.
     pub(crate) is_on: bool,
     /// What flows leave behind at their senders and receivers.
-    pub(crate) sent: Arc<SeriesWriter<SenderHalf>>,
-    pub(crate) received: Arc<SeriesWriter<ReceiverHalf>>,
+    pub(crate) sent: Arc<SeriesWriter<SenderRecord>>,
+    pub(crate) received: Arc<SeriesWriter<ReceiverRecord>>,
     /// How many decisions switches have taken on them.
-    pub(crate) decided: Arc<SeriesWriter<SwitchHalf>>,
+    pub(crate) decided: Arc<SeriesWriter<DecisionRow>>,
     /// The gaps between their departures.
     pub(crate) gaps: Arc<SeriesWriter<GapRecord>>,
     /// What switches have seen of flows,
-    pub(crate) passages: Arc<SeriesWriter<Passage>>,
+    pub(crate) observations: Arc<SeriesWriter<FlowObservationRecord>>,
     /// and of their gaps at the first switch; a subflow has its own.
     pub(crate) switch_gaps: Arc<SeriesWriter<GapRecord>>,
     /// What meters leave behind.
-    pub(crate) in_windows: Arc<SeriesWriter<WindowHalf>>,
-    pub(crate) of_packets: Arc<SeriesWriter<PacketHalf>>,
+    pub(crate) in_windows: Arc<SeriesWriter<WindowRow>>,
+    pub(crate) of_packets: Arc<SeriesWriter<PacketStatisticsRow>>,
     /// The samples of channels.
     pub(crate) series: Arc<SeriesWriter<SampleRecord>>,
     /// The samples of flows.
@@ -57,7 +57,7 @@ impl Recorder {
     pub(crate) fn is_broken(&self) -> bool {
         let series = self.series.is_broken() || self.flow_series.is_broken() || self.trace.is_broken();
         let of_meters = self.in_windows.is_broken() || self.of_packets.is_broken();
-        let of_switches = self.passages.is_broken() || self.switch_gaps.is_broken();
+        let of_switches = self.observations.is_broken() || self.switch_gaps.is_broken();
         let of_switches = of_switches || self.decided.is_broken();
         let of_flows = self.sent.is_broken() || self.received.is_broken() || self.gaps.is_broken();
         series || of_meters || of_switches || of_flows

@@ -18,7 +18,7 @@ use crate::run::channels::hand_on_channels;
 use crate::run::conservation::{
     Balance, check_credits, check_losses, check_work, count_in_flight, has_unfinished_flows,
 };
-use crate::run::counts::{count_decisions, count_entries, count_reordering, count_weaving};
+use crate::run::counts::{count_conweave, count_decisions, count_entries, count_reordering};
 use crate::run::error::{ConservationError, RunError};
 use crate::run::final_state::FinalState;
 use crate::run::flow_observations::collect_flow_observations;
@@ -79,7 +79,7 @@ pub(crate) fn collect(
             Node::Switch(switch) => {
                 control.sent += switch.control_sent;
                 control.delivered += switch.control_received;
-                switch.path_selector.tell_flows();
+                switch.path_selector.flush_counts();
                 switching.taken += switch.path_selector.decisions().taken;
                 switching.deviating += switch.path_selector.decisions().deviating;
                 last_event = last_event.max(switch.last_event);
@@ -183,7 +183,7 @@ pub(crate) fn collect(
 
     let decisions = count_decisions(world, by_nics, switching);
     let flowcut_entries = count_entries(&nodes, end);
-    let weaving = count_weaving(&nodes, end);
+    let conweave = count_conweave(&nodes, end);
     let reordering = count_reordering(&nodes, end);
     let load_until = Some(world.recorder.load_until).filter(|&until| until < end);
     // Transmissions that have not ended are packets that have not arrived.
@@ -199,7 +199,7 @@ pub(crate) fn collect(
         control,
         decisions,
         flowcut_entries,
-        weaving,
+        conweave,
         reordering,
     };
     records.totals.packet_hops = hand_on_channels(world, &nodes, &records.totals, sink) - crossing;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netloom_record::{DecisionCount, EntryCount, ReorderingCount, WeavingCount};
+use netloom_record::{ConWeaveCount, DecisionCount, EntryCount, ReorderingCount};
 use netloom_routing::{Decisions, Placement};
 use netloom_units::Time;
 
@@ -23,12 +23,12 @@ pub(crate) fn count_entries(nodes: &[Node], end: Time) -> Option<EntryCount> {
 }
 
 /// What ConWeave did, where it is at work.
-pub(crate) fn count_weaving(nodes: &[Node], end: Time) -> Option<WeavingCount> {
-    let mut all: Option<WeavingCount> = None;
+pub(crate) fn count_conweave(nodes: &[Node], end: Time) -> Option<ConWeaveCount> {
+    let mut all: Option<ConWeaveCount> = None;
     let mut holding = 0;
     for node in nodes {
         let Node::Switch(switch) = node else { continue };
-        let counts = switch.path_selector.weave_counts()?;
+        let counts = switch.path_selector.conweave_counts()?;
         let all = all.get_or_insert_default();
         all.late_replies += counts.late;
         all.reroutes += counts.reroutes;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use netloom_record::{FlowletRecord, GapRecord, Gathered, Passage, Records};
+use netloom_record::{FlowObservationRecord, FlowletRecord, GapRecord, Gathered, Records};
 use netloom_routing::FlowKey;
 use netloom_routing::granularity::flowlet::Flowlet;
 
@@ -49,7 +49,7 @@ pub(crate) fn collect_flow_observations(
             },
             between: |gap| world.recorder.switch_gaps.extend([gap]),
         };
-        joined.join(rows(&world.recorder.passages.finish()?)?, threshold)?;
+        joined.join(rows(&world.recorder.observations.finish()?)?, threshold)?;
         records.flowlets = Some(flowlets.finish()?);
     }
     if look {
@@ -83,17 +83,17 @@ impl<A: FnMut(Seen), B: FnMut(GapRecord)> Joined<A, B> {
     /// Goes through what switches have handed in, which is in order; gaps of `threshold` tell flowlets apart.
     fn join(
         mut self,
-        passages: impl Iterator<Item = Result<Passage, RunError>>,
+        observations: impl Iterator<Item = Result<FlowObservationRecord, RunError>>,
         threshold: Option<&Flowlet>,
     ) -> Result<(), RunError> {
-        let mut joined: Option<(Seen, Passage)> = None;
-        for passage in passages {
-            let passage = passage?;
-            let Passage { src, flow, switch, packets, mut flowlets, .. } = passage;
+        let mut joined: Option<(Seen, FlowObservationRecord)> = None;
+        for observation in observations {
+            let observation = observation?;
+            let FlowObservationRecord { src, flow, switch, packets, mut flowlets, .. } = observation;
             let seen = match joined.take() {
                 Some((seen, before)) if (seen.src, seen.flow, seen.switch) == (src, flow, switch) => {
-                    if before.number == passage.number {
-                        flowlets -= self.continue_from(&before, &passage, threshold);
+                    if before.number == observation.number {
+                        flowlets -= self.continue_from(&before, &observation, threshold);
                     }
                     seen
                 }
@@ -103,7 +103,7 @@ impl<A: FnMut(Seen), B: FnMut(GapRecord)> Joined<A, B> {
                 }
             };
             let (packets, flowlets) = (seen.packets + u64::from(packets), seen.flowlets + flowlets);
-            joined = Some((Seen { packets, flowlets, ..seen }, passage));
+            joined = Some((Seen { packets, flowlets, ..seen }, observation));
         }
         joined.into_iter().for_each(|(seen, _)| (self.add)(seen));
         Ok(())
@@ -111,11 +111,18 @@ impl<A: FnMut(Seen), B: FnMut(GapRecord)> Joined<A, B> {
 
     /// A flow comes again that the switch had forgotten. Returns how many flowlets fewer there are than were counted: none, or the first one, which is
     /// not one of its own.
-    fn continue_from(&mut self, before: &Passage, passage: &Passage, threshold: Option<&Flowlet>) -> u32 {
-        let mut between = Intervals::new(passage.base_rtt);
+    fn continue_from(
+        &mut self,
+        before: &FlowObservationRecord,
+        observation: &FlowObservationRecord,
+        threshold: Option<&Flowlet>,
+    ) -> u32 {
+        let mut between = Intervals::new(observation.base_rtt);
         between.pass(before.last, None, false);
-        between.pass(passage.first, threshold, passage.is_first_hop);
-        between.records(FlowKey { src: passage.src, flow: passage.number }).for_each(&mut self.between);
+        between.pass(observation.first, threshold, observation.is_first_hop);
+        between
+            .records(FlowKey { src: observation.src, flow: observation.number })
+            .for_each(&mut self.between);
         u32::from(threshold.is_some()) - between.flowlets
     }
 }
@@ -182,11 +189,11 @@ mod tests {
         few: usize,
         base_rtt: u64,
     ) -> (Vec<Seen>, Vec<GapRecord>, usize) {
-        let mut gauges = [0, 1].map(|_| GapMonitor::new(few, Time::ZERO));
-        let (mut passages, mut gaps) = (Vec::new(), Vec::new());
+        let mut monitors = [0, 1].map(|_| GapMonitor::new(few, Time::ZERO));
+        let (mut observations, mut gaps) = (Vec::new(), Vec::new());
         let mut hand_in = |flows: Vec<(FlowKey, FlowObservation)>, switch: usize| {
             for (key, observation) in flows {
-                passages.push(observation.passage(key, key.flow & !SUBFLOW, switch as u32));
+                observations.push(observation.record(key, key.flow & !SUBFLOW, switch as u32));
                 gaps.extend(observation.intervals.records(key));
             }
         };
@@ -195,15 +202,15 @@ mod tests {
             now += Time(after);
             let base_rtt = || Time(if switch == key.src as usize { base_rtt } else { 0 });
             let coming = Arriving { key, now, is_first_hop };
-            hand_in(gauges[switch].pass(coming, flowlet, base_rtt), switch);
+            hand_in(monitors[switch].pass(coming, flowlet, base_rtt), switch);
         }
-        for (switch, gap_monitor) in gauges.iter_mut().enumerate() {
+        for (switch, gap_monitor) in monitors.iter_mut().enumerate() {
             hand_in(gap_monitor.take_all(), switch);
         }
-        let rows_handed_in = passages.len();
+        let rows_handed_in = observations.len();
         let (mut seen, mut all) = (Vec::new(), Vec::new());
         let joined = Joined { add: |at| seen.push(at), between: |gap| gaps.push(gap) };
-        joined.join(rows(&Series::from(passages)).unwrap(), flowlet).unwrap();
+        joined.join(rows(&Series::from(observations)).unwrap(), flowlet).unwrap();
         add_up(rows(&Series::from(gaps)).unwrap(), |gap| all.push(gap)).unwrap();
         (seen, all, rows_handed_in)
     }

@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use netloom_record::{PacketStatistics, ReceiverHalf, SenderHalf, SwitchHalf, WindowHalf};
+use netloom_record::{DecisionRow, PacketStatistics, ReceiverRecord, SenderRecord, WindowRow};
 use netloom_routing::FlowKey;
 use netloom_units::Time;
 
@@ -15,9 +15,9 @@ use crate::world::World;
 #[derive(Default)]
 pub(crate) struct Known {
     /// Of its receiver, if anything has come.
-    pub(crate) received: Option<ReceiverHalf>,
+    pub(crate) received: Option<ReceiverRecord>,
     /// What was measured there in windows, and of packets.
-    pub(crate) windows: Vec<WindowHalf>,
+    pub(crate) windows: Vec<WindowRow>,
     pub(crate) packets: Option<PacketStatistics>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn join(
     world: &World,
     nodes: &mut [Node],
     end: Time,
-    mut add: impl FnMut(SenderHalf, Known) -> Result<(), RunError>,
+    mut add: impl FnMut(SenderRecord, Known) -> Result<(), RunError>,
 ) -> Result<(), RunError> {
     for (id, node) in (0..).zip(nodes.iter_mut()) {
         if let Node::Host(host) = node {
@@ -49,7 +49,7 @@ pub(crate) fn join(
         if let Node::Host(host) = &mut nodes[half.src as usize] {
             half.returned_to_sender += host.take_late_returns(half.flow);
         }
-        while let Some(SwitchHalf { decisions, non_default_decisions, .. }) =
+        while let Some(DecisionRow { decisions, non_default_decisions, .. }) =
             next_of(&mut decided, key, |row| (row.src, row.flow))?
         {
             half.decisions += decisions;
@@ -64,7 +64,7 @@ pub(crate) fn join(
             known.windows.push(row);
         }
         while let Some(row) = next_of(&mut of_packets, key, |row| (row.src, row.flow))? {
-            known.packets.get_or_insert_default().add_half(&row);
+            known.packets.get_or_insert_default().add_row(&row);
         }
         add(half, known)?;
     }
@@ -98,10 +98,10 @@ struct Received<I: Iterator> {
     stray: Option<FlowKey>,
 }
 
-impl<I: Iterator<Item = Result<ReceiverHalf, RunError>>> Received<I> {
+impl<I: Iterator<Item = Result<ReceiverRecord, RunError>>> Received<I> {
     /// What is known of a flow that comes after those asked for before.
-    fn take(&mut self, key: FlowKey) -> Result<Option<ReceiverHalf>, RunError> {
-        let mut found: Option<ReceiverHalf> = None;
+    fn take(&mut self, key: FlowKey) -> Result<Option<ReceiverRecord>, RunError> {
+        let mut found: Option<ReceiverRecord> = None;
         while let Some(row) = self.rows.next_if(|row| match row {
             Ok(row) => FlowKey { src: row.src, flow: row.flow } <= key,
             Err(_) => true,
@@ -122,8 +122,8 @@ impl<I: Iterator<Item = Result<ReceiverHalf, RunError>>> Received<I> {
 mod tests {
     use super::*;
 
-    fn row(src: u32, flow: u32, packets: u64) -> ReceiverHalf {
-        ReceiverHalf { src, flow, packets, ..ReceiverHalf::default() }
+    fn row(src: u32, flow: u32, packets: u64) -> ReceiverRecord {
+        ReceiverRecord { src, flow, packets, ..ReceiverRecord::default() }
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Validated {
                 .map_err(SimError::Transport)?;
         }
         let runs_ahead = routing.counted_flowcuts().is_some_and(|flowcut| flowcut.max_ood > 0);
-        if !transport.has_acks() && (is_lossy || routing.heeds_acks() || runs_ahead) {
+        if !transport.has_acks() && (is_lossy || routing.uses_acks() || runs_ahead) {
             let who = match is_lossy {
                 true => "packets can get lost".to_owned(),
                 false => format!("{} watches ACKs", routing.granularity_name()),
@@ -132,10 +132,10 @@ impl Validated {
                 format!("a fabric that marks packets (fabric.ecn) with \"{}\"", transport.congestion.name());
             return Err(SimError::Transport(Invalid::new("congestion", expected, "none")));
         }
-        let (heeds_trims, trims) = (routing.heeds_trims(), fabric.queue.trims());
-        if routing.heeds_marks() && fabric.options.ecn.is_none() && !(heeds_trims && trims) {
+        let (uses_trims, trims) = (routing.uses_trims(), fabric.queue.trims());
+        if routing.uses_marks() && fabric.options.ecn.is_none() && !(uses_trims && trims) {
             let name = routing.granularity_name();
-            let or_trims = if heeds_trims { " or trims them (fabric.queue = \"trimming\")" } else { "" };
+            let or_trims = if uses_trims { " or trims them (fabric.queue = \"trimming\")" } else { "" };
             let expected = format!("a fabric that marks packets (fabric.ecn){or_trims} with \"{name}\"");
             return Err(SimError::Routing(Invalid::new("granularity", expected, "none")));
         }

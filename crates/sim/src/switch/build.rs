@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use netloom_fabric::Ports;
-use netloom_record::{SeriesWriter, SwitchHalf};
+use netloom_record::{DecisionRow, SeriesWriter};
 use netloom_routing::selector::conga::Counts;
 use netloom_routing::{Decided, Decisions, FlowKey, SwitchPathSelector};
 use netloom_topology::{ChannelId, NodeId};
@@ -21,13 +21,13 @@ use crate::world::World;
 #[derive(Debug)]
 struct ByFlow {
     numbering: Numbering,
-    decided: Arc<SeriesWriter<SwitchHalf>>,
+    decided: Arc<SeriesWriter<DecisionRow>>,
 }
 
 impl Decided for ByFlow {
     fn add(&self, flows: &mut dyn Iterator<Item = (FlowKey, Decisions)>) {
         self.decided.extend(flows.map(|(FlowKey { src, flow }, Decisions { taken, deviating })| {
-            SwitchHalf {
+            DecisionRow {
                 src,
                 flow: self.numbering.flow(flow),
                 decisions: taken,

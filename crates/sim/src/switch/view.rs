@@ -2,7 +2,7 @@
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind, Ports};
-use netloom_record::Passage;
+use netloom_record::FlowObservationRecord;
 use netloom_routing::{Carries, FlowKey, Header, Hop, Tag, View};
 use netloom_topology::{ChannelId, PortId};
 use netloom_units::Time;
@@ -60,15 +60,15 @@ impl<S: Scheduler<Message>> View for PortsAt<'_, S> {
 /// What a switch has counted of flowlets that began there becomes rows, unless its gap monitor sees more.
 pub(crate) fn hand_in_flowlets(world: &World, id: u32, begun: Vec<(FlowKey, u32)>) {
     if !world.gaps.at_switches {
-        let rows = begun.into_iter().map(|(FlowKey { src, flow: number }, flowlets)| Passage {
+        let rows = begun.into_iter().map(|(FlowKey { src, flow: number }, flowlets)| FlowObservationRecord {
             src,
             flow: world.numbering.flow(number),
             number,
             switch: id,
             flowlets,
-            ..Passage::default()
+            ..FlowObservationRecord::default()
         });
-        world.recorder.passages.extend(rows);
+        world.recorder.observations.extend(rows);
     }
 }
 

@@ -65,7 +65,7 @@ pub fn qcn_for(routing: &Routing) -> Option<Qcn> {
 
 /// The marks that a scheme needs, on all that waits; none if it heeds none.
 pub fn ecn_for(routing: &Routing) -> Option<Ecn> {
-    routing.heeds_marks().then_some(Ecn {
+    routing.uses_marks().then_some(Ecn {
         kmin: Bytes(0),
         kmax: Bytes(1),
         pmax: 1.0,

@@ -115,7 +115,7 @@ fn read_case(node: &Node, path: &str, form: Form, problems: &mut Vec<Problem>) -
     let small = read_settings(small, &format!("{path}.small"), problems);
     let full = read_settings(full, &format!("{path}.full"), problems);
     let of_form = form.choose(small, full);
-    // What a form sets as a whole takes the place of what the case sets there, and is not laid over it.
+    // What a form sets as a whole takes the place of what the case sets there, and is not merged with it.
     set.retain(|setting| !of_form.iter().any(|other| setting.path.starts_with(&other.path)));
     set.extend(of_form);
     Some(Case { label: label?, only: only?, set })

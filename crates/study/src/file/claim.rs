@@ -76,7 +76,7 @@ impl Formula {
     }
 }
 
-/// The place of a stretch of a string's text; the whole value where it was written with escapes or is no string.
+/// The place of a span of a string's text; the whole value where it was written with escapes or is no string.
 fn place_within(node: &Node, span: &std::ops::Range<usize>) -> Place {
     let written = node.place.source.text().get(node.place.span.clone()).unwrap_or_default();
     match node.as_str().and_then(|text| written.find(text)) {

@@ -17,7 +17,7 @@ use axis::read_axis;
 use claim::{read_claim, read_table};
 use setting::read_settings;
 
-/// A study: what its cells start from, axes laid over it, and claims about the results.
+/// A study: what its cells start from, axes set over it, and claims about the results.
 #[derive(Clone, Debug)]
 pub struct Study {
     /// What the study shows.

@@ -149,7 +149,7 @@ fn answers_notify_where_no_packet_of_its_own_does() {
 }
 
 #[test]
-fn nacks_notify_only_what_heeds_notifications() {
+fn nacks_notify_only_what_reacts_to_notifications() {
     let nacks = Reliability::GoBackN(GoBackN { nack_congestion: true, ..GoBackN::default() });
     assert_eq!(Transport { reliability: nacks.clone(), ..preset("roce") }.check(), Ok(()));
     let error = Transport { reliability: nacks, ..Transport::default() }.check().unwrap_err().to_string();

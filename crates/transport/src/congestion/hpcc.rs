@@ -13,7 +13,7 @@ use crate::sender::PathFacts;
 /// sent, when, and the link's rate (in-band telemetry), and ACKs bring that back. From two ACKs the sender knows how much is in flight on each
 /// link, and sets its window such that the fullest one has `eta` of what it can hold. Every ACK moves the window, but from a reference that moves
 /// once per round trip only. Flows start at the line's rate and are paced at window / `base_rtt`. What the paper leaves open is as in its public
-/// simulator: nothing is reckoned before the second ACK, no window is larger than the first, and no rate less than `min_rate`. An ACK that came
+/// simulator: nothing is computed before the second ACK, no window is larger than the first, and no rate less than `min_rate`. An ACK that came
 /// another way than the one before only begins the comparison anew.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -22,7 +22,7 @@ pub struct Hpcc {
     pub eta: f64,
     /// This many round trips in a row the window grows by steps only; then it is set by the utilisation, however low.
     pub max_stage: u32,
-    /// Round-trip time that windows are reckoned with; absent: each flow's own on the idle fabric. Evaluations take the longest path's for all.
+    /// Round-trip time that windows are computed with; absent: each flow's own on the idle fabric. Evaluations take the longest path's for all.
     pub base_rtt: Option<Time>,
     /// Flows that one link is expected to carry at most: a step of the window is (1 − eta) / flows of the first window. 100 give about the 80 B
     /// of the paper's evaluation at 100 Gb/s.
@@ -57,7 +57,7 @@ pub(crate) struct State {
     least: f64,
     step: f64,
     window: f64,
-    /// The window once per round trip, from which every ACK reckons.
+    /// The window once per round trip, from which every ACK computes.
     reference: f64,
     /// A full packet.
     packet: u64,
@@ -70,7 +70,7 @@ pub(crate) struct State {
     /// What the links said last. Empty before the first ACK.
     links: Vec<LinkState>,
     /// What they say by the ACK that comes now.
-    heard: Vec<LinkState>,
+    received: Vec<LinkState>,
 }
 
 impl State {
@@ -91,7 +91,7 @@ impl State {
             stage: 0,
             round: 0,
             links: Vec::new(),
-            heard: Vec::new(),
+            received: Vec::new(),
         }
     }
 
@@ -123,15 +123,15 @@ impl State {
 
     /// Returns whether the window is cut.
     fn react(&mut self, config: &Hpcc, feedback: &Feedback) -> bool {
-        if feedback.cause != Cause::Ack || self.heard.is_empty() {
+        if feedback.cause != Cause::Ack || self.received.is_empty() {
             return false;
         }
         if self.links.is_empty() {
             self.round = feedback.next;
         }
         let fullest = self.fullest();
-        std::mem::swap(&mut self.links, &mut self.heard);
-        self.heard.clear();
+        std::mem::swap(&mut self.links, &mut self.received);
+        self.received.clear();
         let Some((load, elapsed)) = fullest else { return false };
         let weight = elapsed.min(self.base_rtt) / self.base_rtt;
         self.utilisation = (1.0 - weight) * self.utilisation + weight * load;
@@ -141,9 +141,9 @@ impl State {
     /// The utilisation of the fullest link since the last ACK, and the time since then there. `None`: the links are others, or this is the first
     /// ACK.
     fn fullest(&self) -> Option<(f64, f64)> {
-        let is_same_way = self.links.len() == self.heard.len();
+        let is_same_way = self.links.len() == self.received.len();
         let mut fullest = None;
-        for (before, now) in self.links.iter().zip(&self.heard).filter(|_| is_same_way) {
+        for (before, now) in self.links.iter().zip(&self.received).filter(|_| is_same_way) {
             if before.channel != now.channel || before.at >= now.at {
                 return None;
             }
@@ -243,8 +243,8 @@ impl CongestionControl for State {
     fn begin_with_one(&mut self, _: &mut Gate) {}
 
     fn on_telemetry(&mut self, links: impl Iterator<Item = LinkState>) {
-        self.heard.clear();
-        self.heard.extend(links);
+        self.received.clear();
+        self.received.extend(links);
     }
 }
 
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(state.rate().0, (expected * 8e12 / 1e7) as u64);
     }
 
-    /// Within a round trip every ACK reckons from the same reference, so that reactions do not multiply.
+    /// Within a round trip every ACK computes from one reference, so that reactions do not multiply.
     #[test]
     fn the_reference_moves_once_per_round_trip() {
         let (config, mut state) = state();

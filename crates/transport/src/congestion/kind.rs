@@ -126,7 +126,7 @@ pub struct Facts<'a> {
     /// Whether the windows of a flow's subflows grow together.
     pub coupled: bool,
     /// Least time between two notifications of congestion (CNPs) that a receiver sends of a flow whose packets are marked; zero: ACKs and NACKs
-    /// carry them; `None`: it heeds none.
+    /// carry them; `None`: it ignores them.
     pub cnp_interval: Option<Time>,
     /// Bytes on the wire that switches write on data packets, and receivers on ACKs, for it (in-band telemetry); `None`: it reads none.
     pub telemetry: Option<Bytes>,

@@ -118,7 +118,7 @@ impl State {
         clippy::cast_sign_loss,
         reason = "from 1 on, and cut to 32 bits; saturates"
     )]
-    fn reckon(&mut self, in_flight: u32, gate: &Gate) {
+    fn update(&mut self, in_flight: u32, gate: &Gate) {
         let used = u64::from(in_flight) + u64::from(gate.credit());
         self.allowed = (self.window as u64).saturating_sub(used).min(u64::from(u32::MAX)) as u32;
     }
@@ -219,7 +219,7 @@ impl CongestionControl for State {
             | Cause::Return
             | Cause::Unreachable => {}
         }
-        self.reckon(feedback.in_flight, gate);
+        self.update(feedback.in_flight, gate);
         if releases && self.allowed > 0 {
             let packets = self.allowed.min(2);
             let is_good = config.reuse_marked || !feedback.marked;

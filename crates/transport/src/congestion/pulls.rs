@@ -242,7 +242,7 @@ impl CongestionControl for State {
 mod tests {
     use super::*;
 
-    fn told(cause: Cause, packets: u32, in_flight: u32) -> Feedback {
+    fn feedback(cause: Cause, packets: u32, in_flight: u32) -> Feedback {
         Feedback {
             now: Time(0),
             cause,
@@ -373,16 +373,16 @@ mod tests {
         let (mut state, mut gate) = (State::default(), Gate::new(Time(0)));
         gate.set_credit(0);
         // Three packets: one arrives, one is trimmed, one comes back.
-        state.on_feedback(&Pulls::default(), &told(Cause::Ack, 1, 2), &mut gate);
-        state.on_feedback(&Pulls::default(), &told(Cause::Trim, 0, 1), &mut gate);
-        state.on_feedback(&Pulls::default(), &told(Cause::Return, 0, 0), &mut gate);
+        state.on_feedback(&Pulls::default(), &feedback(Cause::Ack, 1, 2), &mut gate);
+        state.on_feedback(&Pulls::default(), &feedback(Cause::Trim, 0, 1), &mut gate);
+        state.on_feedback(&Pulls::default(), &feedback(Cause::Return, 0, 0), &mut gate);
         assert_eq!(gate.credit(), 0);
         state.on_pull(2, &mut gate);
         assert_eq!(gate.credit(), 2);
         // All that were sent then come back.
-        state.on_feedback(&Pulls::default(), &told(Cause::Return, 0, 1), &mut gate);
+        state.on_feedback(&Pulls::default(), &feedback(Cause::Return, 0, 1), &mut gate);
         assert_eq!(gate.credit(), 2);
-        state.on_feedback(&Pulls::default(), &told(Cause::Return, 0, 0), &mut gate);
+        state.on_feedback(&Pulls::default(), &feedback(Cause::Return, 0, 0), &mut gate);
         assert_eq!(gate.credit(), 3);
     }
 }

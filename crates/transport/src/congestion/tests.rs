@@ -40,7 +40,7 @@ impl Flow {
         Flow::new(kind(name))
     }
 
-    fn tell(&mut self, feedback: &Feedback) -> bool {
+    fn notify(&mut self, feedback: &Feedback) -> bool {
         self.control.on_feedback(&self.transport, feedback, &mut self.gate)
     }
 
@@ -74,10 +74,10 @@ fn windows_that_adapt_move_the_gate() {
         let mut flow = Flow::of(name);
         assert_eq!(flow.gate.window(), 10_000, "{name}");
         assert!(flow.control.learns() && flow.control.shrinks_below_a_packet(), "{name}");
-        assert!(!flow.tell(&ack(0, 10, 10)), "{name}");
+        assert!(!flow.notify(&ack(0, 10, 10)), "{name}");
         assert_eq!(flow.gate.window(), grown, "{name}");
         let mut flow = Flow::of(name);
-        assert!(flow.tell(&loss(20)), "{name}");
+        assert!(flow.notify(&loss(20)), "{name}");
         assert_eq!(flow.gate.window(), cut, "{name}");
         flow.control.begin_with_one(&mut flow.gate);
         assert_eq!(flow.gate.window(), PACKET, "{name}");
@@ -104,7 +104,7 @@ fn windows_that_stay_limit_and_learn_nothing() {
         let field = if bytes.is_some() { "bytes" } else { "bdp" };
         let first = flow.transport.congestion.first_window(Bytes(PACKET), PATH);
         assert_eq!(first, Some((field, Bytes(window / PACKET * PACKET))));
-        assert!(!flow.control.learns() && !flow.tell(&loss(20)));
+        assert!(!flow.control.learns() && !flow.notify(&loss(20)));
         assert_eq!(flow.gate.window(), window);
     }
     for name in ["none", "qcn"] {
@@ -113,7 +113,7 @@ fn windows_that_stay_limit_and_learn_nothing() {
             (flow.gate.window(), flow.gate.credit(), flow.gap(Time(5))),
             (u64::MAX, u32::MAX, Time::ZERO)
         );
-        assert!(!flow.control.learns() && !flow.tell(&loss(20)) && flow.gate.admits(1000, PACKET));
+        assert!(!flow.control.learns() && !flow.notify(&loss(20)) && flow.gate.admits(1000, PACKET));
         flow.control.begin_with_one(&mut flow.gate);
         assert_eq!(flow.gate.window(), u64::MAX);
         assert_eq!(flow.transport.congestion.first_window(Bytes(PACKET), PATH), None);
@@ -127,15 +127,15 @@ fn rates_space_packets_and_fall() {
     let mut timely = Flow::of("timely");
     assert_eq!(timely.gap(Time(0)), line);
     // The first round trip only begins the comparison; one far above the threshold cuts.
-    assert!(!timely.tell(&ack(0, 10, 10)) && !timely.tell(&ack(5, 20, 900)), "a round trip is not over");
+    assert!(!timely.notify(&ack(0, 10, 10)) && !timely.notify(&ack(5, 20, 900)), "a round trip is not over");
     assert_eq!(timely.gap(Time(20 * US)), line);
-    assert!(timely.tell(&ack(10, 910, 900)));
+    assert!(timely.notify(&ack(10, 910, 900)));
     assert!(timely.gap(Time(1000 * US)) > line);
     assert!(timely.control.learns() && !timely.control.shrinks_below_a_packet());
 
     let mut dcqcn = Flow::of("dcqcn");
     assert_eq!((dcqcn.gap(Time(0)), dcqcn.gate.window()), (line, u64::MAX));
-    assert!(!dcqcn.tell(&loss(1)), "losses are not its signal");
+    assert!(!dcqcn.notify(&loss(1)), "losses are not its signal");
     assert!(dcqcn.control.on_cnp(Time(US), &mut dcqcn.gate));
     assert_eq!(dcqcn.gap(Time(2 * US)), line * 2);
     let due = dcqcn.control.due(&dcqcn.transport).unwrap();
@@ -149,7 +149,7 @@ fn rates_space_packets_and_fall() {
     let link = |us, sent| LinkState { channel: 1, queued: 125_000, sent, at: Time(us * US), rate: LINE };
     for (seq, us, sent, is_cut) in [(0, 10, 0, false), (20, 20, 125_000, true)] {
         hpcc.control.on_telemetry([link(us, sent)].into_iter());
-        assert_eq!(hpcc.tell(&ack(seq, us, 10)), is_cut);
+        assert_eq!(hpcc.notify(&ack(seq, us, 10)), is_cut);
     }
     // A product waits and another one is in flight: half of 95%, and a step of 62.5 B.
     assert_eq!(hpcc.gate.window(), 60_000);
@@ -187,7 +187,7 @@ fn credit_is_what_is_asked_for_or_released() {
     assert_eq!((flow.gate.credit(), flow.gap(Time(1)), flow.gate.credit()), (7, Time::ZERO, 6));
     flow.control.on_pull(3, &mut flow.gate);
     assert_eq!(flow.gate.credit(), 9);
-    assert!(!flow.tell(&loss(5)));
+    assert!(!flow.notify(&loss(5)));
     let asks = Flow::new(Congestion::Pulls(pulls::Pulls { request_to_send: true, ..pulls }));
     assert_eq!(asks.gate.credit(), 0);
 
@@ -225,10 +225,10 @@ fn coupled_windows_grow_by_what_they_are_told() {
         assert!(congestion.facts().coupled && !kind(congestion.name()).facts().coupled);
         let mut flow = Flow::new(congestion);
         flow.control.couple(0.02);
-        flow.tell(&ack(0, 10, 10));
+        flow.notify(&ack(0, 10, 10));
         assert_eq!(flow.gate.window(), 10_020);
         flow.control.couple(1.0);
-        flow.tell(&ack(1, 11, 10));
+        flow.notify(&ack(1, 11, 10));
         assert_eq!(flow.gate.window(), 10_020 + 99);
     }
 }

@@ -15,7 +15,7 @@ impl Seen {
 }
 
 impl Receiver {
-    /// What is left of a trimmed packet arrived. The sender hears of it at once; with go-back-N, if it is the packet that would be taken next.
+    /// What is left of a trimmed packet arrived. The sender is notified at once; with go-back-N, if it is the packet that would be taken next.
     pub fn on_header(&mut self, transport: &Transport, now: Time, seq: u32, last: bool) -> Reply {
         self.seen.headers += 1;
         if last {

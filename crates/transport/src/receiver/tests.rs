@@ -62,11 +62,14 @@ fn a_nack_that_counts_as_congestion_notifies() {
             ..Transport::default()
         };
         let mut receiver = Receiver::default();
-        let told = [1, 2, 6, 60].map(|us| {
+        let feedback = [1, 2, 6, 60].map(|us| {
             let early = Arrival { now: Time::from_us(us), ..arrival(3, false) };
             receiver.on_data(&transport, early).notify
         });
-        (told, [transport.echoes(false, true), transport.echoes(true, false), transport.echoes(false, false)])
+        (
+            feedback,
+            [transport.echoes(false, true), transport.echoes(true, false), transport.echoes(false, false)],
+        )
     };
     assert_eq!(notified(None), ([true, false, false, true], [false; 3]));
     assert_eq!(notified(Some(Time::ZERO)), ([false; 4], [true, true, false]));
@@ -138,7 +141,7 @@ fn marks_are_notified_at_most_once_per_interval_of_the_flow() {
     let marked = [1, 2, 50, 51, 52, 100, 101].map(|us| notified(&transport, us, true));
     assert_eq!(marked, [true, false, false, true, false, false, true]);
     assert!(!notified(&transport, 500, false));
-    assert!(!notified(&Transport::default(), 600, true), "only a rate that heeds it needs it");
+    assert!(!notified(&Transport::default(), 600, true), "only a rate that reacts to it needs it");
 }
 
 /// A go-back-N receiver discards what comes early, and its mark counts all the same.

@@ -1,4 +1,4 @@
-//! A receiver that remembers a bounded stretch of packets.
+//! A receiver that remembers a bounded range of packets.
 
 use netloom_units::Invalid;
 use schemars::JsonSchema;

@@ -326,7 +326,7 @@ mod tests {
         let mut host = flowcells();
         assert_eq!(host.put(0, 70, 0), [0]);
         assert_eq!(host.put(3, 71, 0), NONE);
-        // The transport hears of the loss of 1 at once.
+        // The transport is notified of the loss of 1 at once.
         assert_eq!(host.put(2, 70, 10), [2]);
         assert_eq!(host.put(1, 70, 400), [1, 3]);
         // The reordering lasted for 400: the next one may last for 800.

@@ -37,6 +37,6 @@ impl Sender {
                 self.control.begin_with_one(&mut self.gate);
             }
         }
-        self.tell(transport, ack, 0)
+        self.feedback_of(transport, ack, 0)
     }
 }

@@ -49,8 +49,8 @@ fn a_flow_begins_with_a_handshake() {
     assert_eq!(sender.remaining(&transport), Bytes(3000));
     assert_eq!(leave(&mut sender, &transport, Time(1)), [(0, 0, false)]);
     assert_eq!((sender.remaining(&transport), sender.is_done()), (Bytes(3000), false));
-    let told = sender.on_ack(&transport, ack(RTT, 0, 1, Time(1)));
-    assert_eq!((told.packets, told.window_cut), (0, false));
+    let feedback = sender.on_ack(&transport, ack(RTT, 0, 1, Time(1)));
+    assert_eq!((feedback.packets, feedback.window_cut), (0, false));
     assert_eq!(sender.window(), 15_000, "a SYN's ACK makes no window grow");
     assert_eq!(leave(&mut sender, &transport, RTT), [(1, 1460, false), (2, 1460, false), (3, 80, true)]);
     assert_eq!(sender.remaining(&transport), Bytes(0));
@@ -69,8 +69,8 @@ fn a_lost_syn_leaves_a_window_of_one_packet() {
     leave(&mut sender, &transport, Time::ZERO);
     let due = sender.deadline(&transport).unwrap();
     assert_eq!(due, transport.options.rto_initial);
-    let told = sender.on_timer(&transport, due).unwrap();
-    assert_eq!((told.cause, told.window_cut), (Cause::Timeout, false));
+    let feedback = sender.on_timer(&transport, due).unwrap();
+    assert_eq!((feedback.cause, feedback.window_cut), (Cause::Timeout, false));
     assert_eq!(leave(&mut sender, &transport, due), [(0, 0, false)]);
     sender.on_ack(&transport, ack(due + RTT, 0, 1, due));
     assert_eq!((sender.window(), leave(&mut sender, &transport, due + RTT).len()), (1500, 1));
@@ -109,14 +109,17 @@ fn an_ack_is_told_with_all_that_it_says() {
     let mut sender = Sender::new(&transport, Bytes(14_600), path(), Time::ZERO);
     leave(&mut sender, &transport, Time::ZERO);
     let marked = Ack { marked: true, ..ack(RTT, 1, 2, Time(5)) };
-    let told = sender.on_ack(&transport, marked);
-    assert_eq!((told.now, told.cause, told.seq, told.rtt), (RTT, Cause::Ack, 1, RTT - Time(5)));
-    assert_eq!((told.serialisation, told.hops, told.marked, told.tag), (Time(3), 2, true, 7));
-    assert_eq!((told.packets, told.bytes, told.in_flight), (2, 3000, 8));
-    assert_eq!((told.oldest, told.next, told.remaining), (2, 10, Bytes(0)));
-    assert!(told.window_cut && !told.reroute);
-    let told = sender.tell(&transport, ack(RTT, 4, 2, Time(5)), 3);
-    assert_eq!((told.packets, told.bytes, told.seq), (3, 4500, 4));
+    let feedback = sender.on_ack(&transport, marked);
+    assert_eq!(
+        (feedback.now, feedback.cause, feedback.seq, feedback.rtt),
+        (RTT, Cause::Ack, 1, RTT - Time(5))
+    );
+    assert_eq!((feedback.serialisation, feedback.hops, feedback.marked, feedback.tag), (Time(3), 2, true, 7));
+    assert_eq!((feedback.packets, feedback.bytes, feedback.in_flight), (2, 3000, 8));
+    assert_eq!((feedback.oldest, feedback.next, feedback.remaining), (2, 10, Bytes(0)));
+    assert!(feedback.window_cut && !feedback.reroute);
+    let feedback = sender.feedback_of(&transport, ack(RTT, 4, 2, Time(5)), 3);
+    assert_eq!((feedback.packets, feedback.bytes, feedback.seq), (3, 4500, 4));
 }
 
 #[test]
@@ -124,8 +127,11 @@ fn notifications_are_counted_and_told_if_they_cut() {
     let roce = preset("roce");
     let mut sender = Sender::new(&roce, Bytes(9000), path(), Time::ZERO);
     leave(&mut sender, &roce, Time::ZERO);
-    let told = sender.on_cnp(&roce, RTT).unwrap();
-    assert_eq!((told.cause, told.window_cut, told.now, told.seq), (Cause::Notification, true, RTT, 0));
+    let feedback = sender.on_cnp(&roce, RTT).unwrap();
+    assert_eq!(
+        (feedback.cause, feedback.window_cut, feedback.now, feedback.seq),
+        (Cause::Notification, true, RTT, 0)
+    );
     assert_eq!(sender.counts.cnps, 1);
     let tcp = tcp(false);
     let mut deaf = Sender::new(&tcp, Bytes(9000), path(), Time::ZERO);
@@ -138,16 +144,19 @@ fn a_nack_acknowledges_what_came_before() {
     let transport = Transport { reliability: Reliability::GoBackN(Default::default()), ..tcp(false) };
     let mut sender = Sender::new(&transport, Bytes(14_600), path(), Time::ZERO);
     leave(&mut sender, &transport, Time(4));
-    let told = sender.on_nack(&transport, ack(RTT, 3, 2, Time(4)));
-    assert_eq!((told.cause, told.seq, told.packets, told.bytes), (Cause::Nack, 2, 2, 3000));
-    assert_eq!((told.in_flight, told.oldest, told.rtt, told.window_cut), (0, 2, RTT - Time(4), true));
+    let feedback = sender.on_nack(&transport, ack(RTT, 3, 2, Time(4)));
+    assert_eq!((feedback.cause, feedback.seq, feedback.packets, feedback.bytes), (Cause::Nack, 2, 2, 3000));
+    assert_eq!(
+        (feedback.in_flight, feedback.oldest, feedback.rtt, feedback.window_cut),
+        (0, 2, RTT - Time(4), true)
+    );
     assert_eq!(sender.rtt(), RTT - Time(4));
     // What an old one says is known: nothing is lost, nothing is cut.
     leave(&mut sender, &transport, RTT);
     let in_flight = sender.in_flight();
     sender.on_ack(&transport, ack(RTT * 2, 2, 3, RTT));
-    let told = sender.on_nack(&transport, ack(RTT * 2, 3, 2, Time(4)));
-    assert_eq!((told.packets, told.bytes, told.seq, told.window_cut), (0, 0, 2, false));
+    let feedback = sender.on_nack(&transport, ack(RTT * 2, 3, 2, Time(4)));
+    assert_eq!((feedback.packets, feedback.bytes, feedback.seq, feedback.window_cut), (0, 0, 2, false));
     assert_eq!(sender.in_flight(), in_flight - 1);
 }
 
@@ -165,9 +174,9 @@ fn a_refused_packet_and_what_is_missing_before_it_are_sent_again() {
         assert_eq!(sender.take(&transport, Time(seq)).map(|packet| u64::from(packet.seq)), Some(seq));
     }
     // The first two have come; packet 2 is missing, and packet 6 came before it.
-    let told = sender.on_nack(&transport, ack(RTT, 6, 2, Time(6)));
-    assert_eq!((told.cause, told.seq, told.packets, told.bytes), (Cause::Nack, 6, 2, 2000));
-    assert_eq!((told.tag, told.rtt, told.window_cut), (7, RTT - Time(6), true));
+    let feedback = sender.on_nack(&transport, ack(RTT, 6, 2, Time(6)));
+    assert_eq!((feedback.cause, feedback.seq, feedback.packets, feedback.bytes), (Cause::Nack, 6, 2, 2000));
+    assert_eq!((feedback.tag, feedback.rtt, feedback.window_cut), (7, RTT - Time(6), true));
     // Of 2 to 5 each left earlier, and 6 itself.
     assert_eq!((sender.in_flight(), sender.oldest()), (3, 2));
     assert_eq!(sender.rtt(), RTT - Time(6));
@@ -175,8 +184,8 @@ fn a_refused_packet_and_what_is_missing_before_it_are_sent_again() {
         std::iter::from_fn(|| sender.take(&transport, RTT)).map(|packet| packet.seq).take(6).collect();
     assert_eq!(again, [2, 3, 4, 5, 6, 10]);
     // A packet within reach that came without its payload is sent again alone.
-    let told = sender.on_nack(&transport, ack(RTT * 2, 3, 2, RTT));
-    assert_eq!((told.cause, told.packets, sender.must_resend()), (Cause::Trim, 0, true));
+    let feedback = sender.on_nack(&transport, ack(RTT * 2, 3, 2, RTT));
+    assert_eq!((feedback.cause, feedback.packets, sender.must_resend()), (Cause::Trim, 0, true));
     assert_eq!(sender.take(&transport, RTT * 2).map(|packet| packet.seq), Some(3));
 }
 
@@ -185,13 +194,16 @@ fn what_is_trimmed_tells_of_what_arrived_before_it() {
     let transport = preset("ndp");
     let mut sender = Sender::new(&transport, Bytes(8936 * 9), path(), Time::ZERO);
     leave(&mut sender, &transport, Time::ZERO);
-    let told = sender.on_nack(&transport, ack(RTT, 3, 2, Time::ZERO));
-    assert_eq!((told.cause, told.packets, told.bytes, told.reroute), (Cause::Trim, 2, 18_000, false));
-    assert_eq!((told.serialisation, told.hops, told.tag, told.in_flight), (Time(3), 2, 7, 6));
-    assert_eq!(sender.counts.returned_to_sender, 0);
-    let told = sender.on_returned(&transport, ack(RTT, 4, 2, Time::ZERO));
+    let feedback = sender.on_nack(&transport, ack(RTT, 3, 2, Time::ZERO));
     assert_eq!(
-        (told.cause, told.seq, told.packets, sender.counts.returned_to_sender),
+        (feedback.cause, feedback.packets, feedback.bytes, feedback.reroute),
+        (Cause::Trim, 2, 18_000, false)
+    );
+    assert_eq!((feedback.serialisation, feedback.hops, feedback.tag, feedback.in_flight), (Time(3), 2, 7, 6));
+    assert_eq!(sender.counts.returned_to_sender, 0);
+    let feedback = sender.on_returned(&transport, ack(RTT, 4, 2, Time::ZERO));
+    assert_eq!(
+        (feedback.cause, feedback.seq, feedback.packets, sender.counts.returned_to_sender),
         (Cause::Return, 4, 0, 1)
     );
     sender.on_returned(&transport, ack(RTT, 4, 2, Time::ZERO));

@@ -1,4 +1,4 @@
-//! What a sender does when it hears of packets that lost their payload on the way, or that met a cut link.
+//! What a sender does when it is notified of packets that lost their payload on the way, or that met a cut link.
 
 use super::Sender;
 use crate::config::Transport;

@@ -36,7 +36,7 @@ pub struct Run {
     pub fct: Time,
     pub counts: SendCounts,
     /// Why and when the sender learnt of losses, and whether it cut its window.
-    pub told: Vec<(Time, Cause, u32, bool)>,
+    pub feedback: Vec<(Time, Cause, u32, bool)>,
     /// When which packet departed.
     pub departures: Vec<(Time, u32)>,
 }
@@ -60,7 +60,7 @@ impl Pipe {
         let mut receiver = Receiver::default();
         let mut events: BinaryHeap<Reverse<(Time, u64)>> = BinaryHeap::new();
         let mut contents: Vec<Event> = Vec::new();
-        let (mut told, mut departures) = (Vec::new(), Vec::new());
+        let (mut all_feedback, mut departures) = (Vec::new(), Vec::new());
         let (mut free, mut now) = (Time::ZERO, Time::ZERO);
         while !sender.is_done() {
             let ready = sender.ready(transport).map(|at| at.max(free).max(now));
@@ -68,7 +68,7 @@ impl Pipe {
             let deadline = sender.deadline(transport);
             let next = [event, deadline, ready].into_iter().flatten().min();
             now = next.expect("an unfinished flow waits for something");
-            assert!(now < Time::from_ms(100_000), "the flow makes no progress: {told:?}");
+            assert!(now < Time::from_ms(100_000), "the flow makes no progress: {all_feedback:?}");
             if event == Some(now) {
                 let Some(Reverse((_, index))) = events.pop() else { break };
                 match contents[index as usize] {
@@ -95,11 +95,11 @@ impl Pipe {
                             Reply::Ack(cumulative) => {
                                 sender.on_ack(transport, answer(cumulative));
                                 let losses = sender.find_losses(transport, now);
-                                told.extend(losses.map(|f| (now, f.cause, f.seq, f.window_cut)));
+                                all_feedback.extend(losses.map(|f| (now, f.cause, f.seq, f.window_cut)));
                             }
                             Reply::Nack(expected) => {
                                 let f = sender.on_nack(transport, answer(expected));
-                                told.push((now, f.cause, f.seq, f.window_cut));
+                                all_feedback.push((now, f.cause, f.seq, f.window_cut));
                             }
                             Reply::None => {}
                         }
@@ -107,7 +107,7 @@ impl Pipe {
                 }
             } else if deadline == Some(now) {
                 let feedback = sender.on_timer(transport, now);
-                told.extend(feedback.map(|f| (now, f.cause, f.seq, f.window_cut)));
+                all_feedback.extend(feedback.map(|f| (now, f.cause, f.seq, f.window_cut)));
             } else if let Some(packet) = sender.take(transport, now) {
                 free = now + PACKET;
                 let departure = departures.len() as u64;
@@ -132,6 +132,6 @@ impl Pipe {
         assert_eq!(receiver.seen.delivered, size.0);
         assert_eq!(sender.counts.packets, packets + sender.counts.retransmissions);
         let fct = receiver.seen.completed.expect("the flow is complete");
-        Run { fct, counts: sender.counts, told, departures }
+        Run { fct, counts: sender.counts, feedback: all_feedback, departures }
     }
 }

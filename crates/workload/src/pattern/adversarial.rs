@@ -52,19 +52,19 @@ mod tests {
     use crate::pattern::tests::{network, partners, plan};
     use crate::{Pattern, Workload};
 
-    fn lay(hosts: u32, per_rack: u32) -> Result<Plan, WorkloadError> {
+    fn build(hosts: u32, per_rack: u32) -> Result<Plan, WorkloadError> {
         plan(Workload::new(Pattern::Adversarial(Adversarial::default())), &network(hosts, per_rack), 1)
     }
 
     #[test]
     fn a_switch_sends_to_one_other_switch() {
-        for (src, dst) in partners(&mut lay(15, 3).unwrap()) {
+        for (src, dst) in partners(&mut build(15, 3).unwrap()) {
             assert_eq!(dst / 3, (src / 3 + 2) % 5);
         }
     }
 
     #[test]
     fn irregular_networks_are_refused() {
-        assert!(lay(4, 4).is_err() && lay(14, 3).is_err());
+        assert!(build(4, 4).is_err() && build(14, 3).is_err());
     }
 }

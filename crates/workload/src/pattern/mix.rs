@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, MapAccess};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{HostWork, Overlap, Plan, Setting, lay};
+use crate::plan::{HostWork, Overlap, Plan, Setting, build};
 use crate::random::Work;
 use crate::{Options, Pattern, PlanContext, WorkloadError};
 
@@ -127,7 +127,7 @@ impl Part {
     fn build(&self, setting: &Setting, index: u32) -> Result<Plan, WorkloadError> {
         let seed = Work::Part.seed(setting.context.seed, index);
         let context = PlanContext { seed, ..setting.context.clone() };
-        lay(&self.pattern, &self.options, setting.network, &context, setting.placement_seed)
+        build(&self.pattern, &self.options, setting.network, &context, setting.placement_seed)
     }
 
     /// What the groups of its plan are called in that of the mix.
@@ -366,11 +366,11 @@ mod tests {
 
     #[test]
     fn hosts_may_be_asked_in_any_order() {
-        let lay = || {
+        let build = || {
             let hotspot = Hotspot { from: Time::ZERO, duration: Time::from_ms(1), ..Default::default() };
             mix(vec![part("", Pattern::Hotspot(hotspot)), part("web", bernoulli())]).unwrap()
         };
-        let (forth, mut plan) = (timed(&mut lay()), lay());
+        let (forth, mut plan) = (timed(&mut build()), build());
         let mut back: Vec<_> = (0..16u32)
             .rev()
             .map(|host| {

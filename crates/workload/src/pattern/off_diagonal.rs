@@ -39,19 +39,19 @@ mod tests {
     use crate::pattern::tests::{network, partners, plan};
     use crate::{Pattern, Workload};
 
-    fn lay(offset: i64) -> Result<Plan, WorkloadError> {
+    fn build(offset: i64) -> Result<Plan, WorkloadError> {
         let pattern = Pattern::OffDiagonal(OffDiagonal { offset, ..Default::default() });
         plan(Workload::new(pattern), &network(5, 5), 1)
     }
 
     #[test]
     fn ranks_wrap_around() {
-        assert_eq!(partners(&mut lay(2).unwrap()), [(0, 2), (1, 3), (2, 4), (3, 0), (4, 1)]);
-        assert_eq!(partners(&mut lay(-1).unwrap()), [(0, 4), (1, 0), (2, 1), (3, 2), (4, 3)]);
+        assert_eq!(partners(&mut build(2).unwrap()), [(0, 2), (1, 3), (2, 4), (3, 0), (4, 1)]);
+        assert_eq!(partners(&mut build(-1).unwrap()), [(0, 4), (1, 0), (2, 1), (3, 2), (4, 3)]);
     }
 
     #[test]
     fn an_offset_back_to_oneself_is_refused() {
-        assert!(lay(0).is_err() && lay(-10).is_err());
+        assert!(build(0).is_err() && build(-10).is_err());
     }
 }

@@ -83,14 +83,14 @@ mod tests {
     use crate::{Pattern, Workload};
     use netloom_units::Bytes;
 
-    fn lay(poisson: Poisson) -> Result<Plan, WorkloadError> {
+    fn build(poisson: Poisson) -> Result<Plan, WorkloadError> {
         plan(Workload::new(Pattern::Poisson(poisson)), &network(12, 3), 3)
     }
 
     #[test]
     fn the_offered_load_is_the_one_asked_for() {
         let (size, duration) = (Bytes(10_000).into(), Some(Time::from_ms(20)));
-        let mut plan = lay(Poisson { load: 0.7, size, duration, ..Default::default() }).unwrap();
+        let mut plan = build(Poisson { load: 0.7, size, duration, ..Default::default() }).unwrap();
         assert_eq!(plan.total_messages, None);
         let messages = timed(&mut plan);
         // 12 hosts offer 70 of 100 Gb/s for 20 ms: 210,000 messages, standard deviation 458.
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn gaps_are_exponential() {
         let (size, messages_per_host) = (Bytes(10_000).into(), Some(20_000));
-        let mut plan = lay(Poisson { load: 0.5, size, messages_per_host, ..Default::default() }).unwrap();
+        let mut plan = build(Poisson { load: 0.5, size, messages_per_host, ..Default::default() }).unwrap();
         assert_eq!(plan.total_messages, Some(240_000));
         let starts: Vec<u64> = std::iter::from_fn(|| plan.hosts[0].next_timed()).map(|m| m.start.0).collect();
         assert_eq!(starts.len(), 20_000);
@@ -119,7 +119,7 @@ mod tests {
     fn a_host_does_not_depend_on_the_others() {
         let limited =
             Poisson { messages_per_host: Some(50), destination: Destination::OtherPod, ..Default::default() };
-        let (mut one, mut all) = (lay(limited.clone()).unwrap(), lay(limited).unwrap());
+        let (mut one, mut all) = (build(limited.clone()).unwrap(), build(limited).unwrap());
         let all = timed(&mut all);
         let only: Vec<_> = std::iter::from_fn(|| one.hosts[7].next_timed()).map(|m| (7, m)).collect();
         assert_eq!(only, all.into_iter().filter(|&(src, _)| src == 7).collect::<Vec<_>>());
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn messages_may_all_go_to_one_host() {
         let (messages_per_host, traffic) = (Some(20), Traffic::Tornado);
-        let mut plan = lay(Poisson { messages_per_host, traffic, ..Default::default() }).unwrap();
+        let mut plan = build(Poisson { messages_per_host, traffic, ..Default::default() }).unwrap();
         assert_eq!(plan.total_messages, Some(12 * 20));
         // Half of twelve, less one.
         assert!(timed(&mut plan).iter().all(|(src, message)| message.dst == (src + 5) % 12));
@@ -139,16 +139,16 @@ mod tests {
     fn senseless_parameters_are_refused() {
         let some = Poisson { messages_per_host: Some(1), ..Default::default() };
         for load in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
-            assert!(lay(Poisson { load, ..some.clone() }).unwrap_err().to_string().starts_with("load: "));
+            assert!(build(Poisson { load, ..some.clone() }).unwrap_err().to_string().starts_with("load: "));
         }
-        let error = lay(Poisson::default()).unwrap_err().to_string();
+        let error = build(Poisson::default()).unwrap_err().to_string();
         assert!(error.contains("duration"), "{error}");
         let many = Poisson { messages_per_host: Some((1 << 31) + 1), ..some };
-        let error = lay(many.clone()).unwrap_err().to_string();
+        let error = build(many.clone()).unwrap_err().to_string();
         assert!(
             error.starts_with("messages_per_host: expected at most 2147483648, or a `duration`"),
             "{error}"
         );
-        assert!(lay(Poisson { duration: Some(Time::from_us(1)), ..many }).is_ok());
+        assert!(build(Poisson { duration: Some(Time::from_us(1)), ..many }).is_ok());
     }
 }

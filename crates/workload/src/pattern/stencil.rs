@@ -48,7 +48,7 @@ impl Stencil {
         let offsets = self.offsets.clone().unwrap_or_else(|| vec![1, -1, row, -row]);
         let partners = at_offsets(setting.ranks(), &offsets, "offsets")?;
         if self.barrier {
-            return self.lay_with_barrier(setting, &partners);
+            return self.build_with_barrier(setting, &partners);
         }
         if self.compute > Time::ZERO {
             return Err(WorkloadError::parameter("compute", "`barrier = true` with it", "none"));
@@ -56,7 +56,7 @@ impl Stencil {
         send_to_partners(setting, &self.size, self.repeat, &partners)
     }
 
-    fn lay_with_barrier(&self, setting: &Setting, partners: &[Vec<u32>]) -> Result<Plan, WorkloadError> {
+    fn build_with_barrier(&self, setting: &Setting, partners: &[Vec<u32>]) -> Result<Plan, WorkloadError> {
         if self.repeat == 0 {
             return Err(WorkloadError::parameter("repeat", "at least 1", 0));
         }

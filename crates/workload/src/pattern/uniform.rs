@@ -72,7 +72,7 @@ mod tests {
     use crate::pattern::tests::{network, plan, timed};
     use crate::{Pattern, Workload};
 
-    fn lay(uniform: Uniform) -> Result<Plan, WorkloadError> {
+    fn build(uniform: Uniform) -> Result<Plan, WorkloadError> {
         plan(Workload::new(Pattern::Uniform(uniform)), &network(12, 3), 7)
     }
 
@@ -82,7 +82,7 @@ mod tests {
             [(Destination::Any, 4..5), (Destination::OtherRack, 3..6), (Destination::OtherPod, 0..6)]
         {
             let mut plan =
-                lay(Uniform { destination, messages_per_host: Some(9000), ..Default::default() }).unwrap();
+                build(Uniform { destination, messages_per_host: Some(9000), ..Default::default() }).unwrap();
             let mut count = [0u32; 12];
             while let Some(message) = plan.hosts[4].next_closed(Time::ZERO, 0) {
                 count[message.dst as usize] += 1;
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn no_message_starts_after_the_duration() {
         let limit = Some(Time::from_us(10));
-        let mut plan = lay(Uniform { duration: limit, ..Default::default() }).unwrap();
+        let mut plan = build(Uniform { duration: limit, ..Default::default() }).unwrap();
         assert_eq!((plan.total_messages, timed(&mut plan).len()), (None, 12));
         assert!(plan.hosts[0].next_closed(Time::from_us(9), 0).is_some());
         assert!(plan.hosts[0].next_closed(Time::from_us(10), 0).is_none());
@@ -112,9 +112,10 @@ mod tests {
 
     #[test]
     fn the_window_is_no_larger_than_the_work() {
-        let mut plan = lay(Uniform { messages_per_host: Some(2), window: 5, ..Default::default() }).unwrap();
+        let mut plan =
+            build(Uniform { messages_per_host: Some(2), window: 5, ..Default::default() }).unwrap();
         assert_eq!((plan.total_messages, timed(&mut plan).len()), (Some(24), 24));
-        assert!(lay(Uniform { messages_per_host: Some(2), window: 0, ..Default::default() }).is_err());
-        assert!(lay(Uniform::default()).is_err());
+        assert!(build(Uniform { messages_per_host: Some(2), window: 0, ..Default::default() }).is_err());
+        assert!(build(Uniform::default()).is_err());
     }
 }

@@ -95,7 +95,7 @@ mod tests {
         square_of(3)
     }
 
-    fn lay(worst: WorstCase, options: Options) -> Result<Plan, WorkloadError> {
+    fn build(worst: WorstCase, options: Options) -> Result<Plan, WorkloadError> {
         plan(Workload { pattern: Pattern::WorstCase(worst), options }, &square(), 1)
     }
 
@@ -103,7 +103,7 @@ mod tests {
     fn hosts_of_opposite_switches_send_to_each_other_one_by_one() {
         for variant in 0..4 {
             let worst = WorstCase { intensity: 1.0, variant, ..WorstCase::default() };
-            let sent = partners(&mut lay(worst, Options::default()).unwrap());
+            let sent = partners(&mut build(worst, Options::default()).unwrap());
             // Switches 0 and 3, 1 and 2 lie two hops apart.
             let far = |host: u32| (3 - host / 3) * 3 + host % 3;
             assert_eq!(sent, (0..12).map(|host| (host, far(host))).collect::<Vec<_>>());
@@ -112,38 +112,38 @@ mod tests {
 
     #[test]
     fn servers_send_to_servers_of_the_opposite_switch_if_each_is_at_one() {
-        let lay = |wiring| {
+        let build = |wiring| {
             let network = square_of(6);
             let servers = Servers { nics: 2, wiring, ..Servers::default() };
-            let rails = servers.lay(&network, 1).unwrap();
+            let rails = servers.build(&network, 1).unwrap();
             let context = PlanContext { rails: Some(Arc::new(rails)), ..PlanContext::new(1) };
             let worst = WorstCase { intensity: 1.0, ..WorstCase::default() };
             Workload { pattern: Pattern::WorstCase(worst), options: Options::default() }
                 .plan(&network, &context)
         };
-        let sent = partners(&mut lay(Wiring::SideBySide).unwrap());
+        let sent = partners(&mut build(Wiring::SideBySide).unwrap());
         let far = |server: u32| (3 - server / 3) * 3 + server % 3;
         assert_eq!(sent, (0..12).map(|server| (server, far(server))).collect::<Vec<_>>());
-        let error = lay(Wiring::RailOptimised).unwrap_err().to_string();
+        let error = build(Wiring::RailOptimised).unwrap_err().to_string();
         assert!(error.contains("where a server's NICs are at several switches"), "{error}");
     }
 
     #[test]
     fn half_of_the_switches_may_be_idle() {
         let half = WorstCase { intensity: 0.5, ..WorstCase::default() };
-        assert_eq!(partners(&mut lay(half, Options::default()).unwrap()).len(), 6);
+        assert_eq!(partners(&mut build(half, Options::default()).unwrap()).len(), 6);
     }
 
     #[test]
     fn what_names_no_matching_is_refused() {
         for intensity in [0.0, 1.5, f64::NAN] {
-            let error = lay(WorstCase { intensity, ..WorstCase::default() }, Options::default());
+            let error = build(WorstCase { intensity, ..WorstCase::default() }, Options::default());
             assert!(error.unwrap_err().to_string().contains("intensity"));
         }
         // Two of four switches are the least that can be matched.
-        assert!(lay(WorstCase { intensity: 0.4, ..WorstCase::default() }, Options::default()).is_err());
+        assert!(build(WorstCase { intensity: 0.4, ..WorstCase::default() }, Options::default()).is_err());
         let few = Options { ranks: Some(6), ..Options::default() };
-        let error = lay(WorstCase::default(), few).unwrap_err().to_string();
+        let error = build(WorstCase::default(), few).unwrap_err().to_string();
         assert!(error.contains("all 12 hosts as ranks"), "{error}");
     }
 }

@@ -74,7 +74,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// The bandwidth-delay product in packets, by UEC's reckoning: there and back, a packet and an ACK on every link.
+    /// The bandwidth-delay product in packets, as UEC computes it: there and back, a packet and an ACK on every link.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
     fn product(self, packet: Packet) -> u64 {
         let links = self.links as f64;

@@ -193,7 +193,7 @@ impl<'a> Block<'a> {
     }
 
     /// Tells of every channel on which ports it depends.
-    pub(super) fn tell(&self, listener: &mut impl Listen) {
+    pub(super) fn visit(&self, listener: &mut impl Listen) {
         let mut ways = Ways::default();
         // By virtual channel, the targets asked for last at the switch, and the answer: neighbouring channels mostly carry the same.
         let mut last = vec![(0, Onward::default()); self.vcs];
@@ -201,7 +201,7 @@ impl<'a> Block<'a> {
             if self.inward(here).next().is_none() {
                 continue;
             }
-            ways.lay(self.network, here, ports.iter().map(|&(port, targets)| (port, targets & open)));
+            ways.add(self.network, here, ports.iter().map(|&(port, targets)| (port, targets & open)));
             last.iter_mut().for_each(|(targets, _)| *targets = 0);
             for channel in self.inward(here) {
                 for (vc, (&came, (targets, onward))) in by_vc(self.arriving(channel).iter().zip(&mut last)) {
@@ -234,7 +234,7 @@ struct Ways {
 }
 
 impl Ways {
-    fn lay(&mut self, network: &Network, here: NodeId, all: impl Iterator<Item = (PortId, u64)>) {
+    fn add(&mut self, network: &Network, here: NodeId, all: impl Iterator<Item = (PortId, u64)>) {
         let channels = network.ports(here);
         self.by_port.clear();
         self.targets = 0;

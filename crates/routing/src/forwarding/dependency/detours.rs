@@ -183,7 +183,7 @@ pub(super) fn follow_detours(
             traffic.start(table.edge_switch(from), own | others);
         }
         traffic.spread();
-        traffic.tell(listener);
+        traffic.visit(listener);
         if listener.is_content() {
             return;
         }
@@ -205,7 +205,7 @@ fn follow_to_intermediates(
         traffic.start(table.edge_switch(from), detours.towards(from, &targets).0);
     }
     traffic.spread();
-    traffic.tell(listener);
+    traffic.visit(listener);
 
     traffic.clear();
     for switch in network.hosts()..network.nodes() {
@@ -221,7 +221,7 @@ fn follow_to_intermediates(
         }
     }
     traffic.spread();
-    traffic.tell(listener);
+    traffic.visit(listener);
 }
 
 /// Notes how packets come to an intermediate switch of their own group.

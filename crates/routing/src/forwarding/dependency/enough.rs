@@ -51,7 +51,7 @@ fn used(vcs: u32) -> Enough {
 
 /// How many are enough where global links rank above others.
 fn ranked(network: &Network, table: &RouteTable, via: Option<&Intermediates>, is_late: bool) -> Option<u32> {
-    // Any piece of a minimal path is one, so no stretch of local hops is longer than the longest path of local hops alone; between
+    // Any piece of a minimal path is one, so no run of local hops is longer than the longest path of local hops alone; between
     // switches without hosts nobody measured.
     if table.edges() != network.switches() {
         return None;

@@ -224,9 +224,9 @@ pub(super) fn graphs() -> impl Strategy<Value = Network> {
 type Dependency = ((ChannelId, u8), (ChannelId, u8));
 
 /// One who is told of all dependencies.
-struct Told<F>(F);
+struct Listener<F>(F);
 
-impl<F: FnMut(ChannelId, VcSet, &Onward)> Listen for Told<F> {
+impl<F: FnMut(ChannelId, VcSet, &Onward)> Listen for Listener<F> {
     fn depend(&mut self, channel: ChannelId, at: VcSet, onward: &Onward) {
         self.0(channel, at, onward);
     }
@@ -240,7 +240,7 @@ fn followed(network: &Network, table: &RouteTable, ways: Ways<'_>, vcs: u8) -> B
         table,
         ways,
         vcs,
-        &mut Told(|channel: ChannelId, at: VcSet, onward: &Onward| {
+        &mut Listener(|channel: ChannelId, at: VcSet, onward: &Onward| {
             let here = network.ports(network.channel(channel).to);
             let ports = || (0..here.len()).filter(|port| onward.words[port / 64] >> (port % 64) & 1 == 1);
             for (vc, port) in at.iter().flat_map(|vc| ports().map(move |port| (vc, port))) {
@@ -275,7 +275,7 @@ fn walked<S: Clone>(
     found
 }
 
-/// A scheme that weighs ways, laid on a network.
+/// A scheme that weighs paths, built for a network.
 pub(super) fn weighing(network: &Network, config: Ugal) -> Result<Forwarding, crate::ForwardingError> {
     let mut scheme = preset::find("ugal-l").unwrap().routing();
     scheme.selector = Selector::Ugal(config);

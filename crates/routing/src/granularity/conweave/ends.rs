@@ -13,9 +13,9 @@ use crate::path_selector::{Machine, SwitchPathSelector, SwitchPlace};
 use crate::scheme::Routing;
 use crate::selector::random::below;
 
-/// How a switch's weaving went.
+/// What ConWeave did at a switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WeaveCounts {
+pub struct ConWeaveCounts {
     /// Epochs that ended with a late reply.
     pub late: u64,
     /// Of these, those in which the flow took another path than its own.
@@ -26,7 +26,7 @@ pub struct WeaveCounts {
 
 /// Both ends of ConWeave at a switch.
 #[derive(Clone, Debug)]
-pub(crate) struct Weaving {
+pub(crate) struct ConWeaveMachine {
     config: ConWeave,
     outgoing: FlowTable<Outgoing>,
     incoming: FlowTable<Incoming>,
@@ -34,7 +34,7 @@ pub(crate) struct Weaving {
     busy: FxHashMap<(u32, u16), Time>,
     /// When the last switch may next call a path from a first switch's host busy.
     quiet: FxHashMap<(u32, u16), Time>,
-    pub(crate) counts: WeaveCounts,
+    pub(crate) counts: ConWeaveCounts,
 }
 
 /// A flow at its first switch.
@@ -76,15 +76,15 @@ struct Hold {
     until: Time,
 }
 
-impl Weaving {
+impl ConWeaveMachine {
     pub(crate) fn new(config: &ConWeave, limits: Limits) -> Self {
-        Weaving {
+        ConWeaveMachine {
             config: config.clone(),
             outgoing: FlowTable::of_switch(Limits { ageing: limits.ageing.max(config.inactive), ..limits }),
             incoming: FlowTable::of_switch(limits),
             busy: FxHashMap::default(),
             quiet: FxHashMap::default(),
-            counts: WeaveCounts::default(),
+            counts: ConWeaveCounts::default(),
         }
     }
 
@@ -98,7 +98,7 @@ impl Weaving {
         mut random: &mut dyn Rng,
     ) -> Stamp {
         let flow = FlowRef::passing(flow);
-        let Weaving { config, outgoing, busy, counts, .. } = self;
+        let ConWeaveMachine { config, outgoing, busy, counts, .. } = self;
         let deadline = |between: Between| now + between.base_rtt + config.reply_slack;
         let known = outgoing.see(flow, now);
         let Some(entry) = known.filter(|entry| now.saturating_sub(entry.last) <= config.inactive) else {
@@ -136,22 +136,6 @@ impl Weaving {
                 Stamp { label, epoch, is_tail: true, ..Stamp::default() }
             }
             Phase::Answered => entry.begin(deadline(between())),
-        }
-    }
-
-    /// The last switch of a flow says something to this one, its first. `last`: index of the last switch.
-    fn hear(&mut self, flow: FlowKey, last: u32, bits: u32, now: Time) {
-        let (word, epoch, label) = Word::from_bits(bits);
-        if word == Word::Busy {
-            self.busy.insert((last, label), now + self.config.path_pause);
-            return;
-        }
-        let flow = FlowRef::passing(flow);
-        let Some(entry) = self.outgoing.get_mut(flow).filter(|entry| entry.epoch == epoch) else { return };
-        match (word, entry.phase) {
-            (Word::Reply, Phase::Probing(until)) if now <= until => entry.phase = Phase::Answered,
-            (Word::Clear, Phase::Waiting) => entry.phase = Phase::Answered,
-            _ => {}
         }
     }
 
@@ -214,7 +198,7 @@ impl Weaving {
     }
 
     /// A packet was marked on a path from a host's switch: whether that switch is to be told.
-    fn complains(&mut self, src: u32, label: u16, now: Time) -> bool {
+    fn reports_busy(&mut self, src: u32, label: u16, now: Time) -> bool {
         let next = self.quiet.entry((src, label)).or_insert(Time::ZERO);
         let is_due = *next <= now;
         if is_due {
@@ -248,9 +232,9 @@ fn pick(
     })
 }
 
-impl Machine for Weaving {
+impl Machine for ConWeaveMachine {
     fn at_switch(scheme: &Routing, place: SwitchPlace) -> Option<Self> {
-        scheme.conweave().map(|config| Weaving::new(config, place.limits))
+        scheme.conweave().map(|config| ConWeaveMachine::new(config, place.limits))
     }
 
     /// Paths keep their labels: where there are fewer of them, a switch reads its digit of those that are left.
@@ -265,7 +249,7 @@ impl Machine for Weaving {
     }
 }
 
-impl EdgeScheme for Weaving {
+impl EdgeScheme for ConWeaveMachine {
     fn at_first(
         &mut self,
         flow: FlowKey,
@@ -285,7 +269,7 @@ impl EdgeScheme for Weaving {
         if stamp.asks {
             signals.push(Word::Reply.bits(stamp));
         }
-        if is_marked && self.complains(flow.src, stamp.label, now) {
+        if is_marked && self.reports_busy(flow.src, stamp.label, now) {
             signals.push(Word::Busy.bits(stamp));
         }
         if stamp.is_tail {
@@ -295,7 +279,18 @@ impl EdgeScheme for Weaving {
     }
 
     fn on_signal(&mut self, flow: FlowKey, last: u32, signal: u32, now: Time) {
-        self.hear(flow, last, signal, now);
+        let (word, epoch, label) = Word::from_bits(signal);
+        if word == Word::Busy {
+            self.busy.insert((last, label), now + self.config.path_pause);
+            return;
+        }
+        let flow = FlowRef::passing(flow);
+        let Some(entry) = self.outgoing.get_mut(flow).filter(|entry| entry.epoch == epoch) else { return };
+        match (word, entry.phase) {
+            (Word::Reply, Phase::Probing(until)) if now <= until => entry.phase = Phase::Answered,
+            (Word::Clear, Phase::Waiting) => entry.phase = Phase::Answered,
+            _ => {}
+        }
     }
 
     fn on_hold_timer(&mut self, flow: FlowKey, now: Time) -> Flush {
@@ -304,9 +299,9 @@ impl EdgeScheme for Weaving {
 }
 
 impl SwitchPathSelector {
-    /// How its weaving went.
-    pub fn weave_counts(&self) -> Option<WeaveCounts> {
-        self.machines.conweave.as_ref().map(|weaving| weaving.counts)
+    /// What ConWeave did here.
+    pub fn conweave_counts(&self) -> Option<ConWeaveCounts> {
+        self.machines.conweave.as_ref().map(|conweave| conweave.counts)
     }
 }
 
@@ -319,11 +314,11 @@ mod tests {
     const FLOW: FlowKey = FlowKey { src: 3, flow: 1 };
     const BETWEEN: Between = Between { last: 9, paths: 2, base_rtt: Time(1000) };
 
-    fn weaving() -> (Weaving, Pcg64Mcg) {
-        weaving_when(Late::OtherPath)
+    fn conweave() -> (ConWeaveMachine, Pcg64Mcg) {
+        conweave_when(Late::OtherPath)
     }
 
-    fn weaving_when(late: Late) -> (Weaving, Pcg64Mcg) {
+    fn conweave_when(late: Late) -> (ConWeaveMachine, Pcg64Mcg) {
         let config = ConWeave {
             late,
             reply_slack: Time(500),
@@ -334,7 +329,10 @@ mod tests {
             inactive: Time(50_000),
         };
         (
-            Weaving::new(&config, Limits { ageing: Time(1_000_000), entries: usize::MAX, keeps_path: false }),
+            ConWeaveMachine::new(
+                &config,
+                Limits { ageing: Time(1_000_000), entries: usize::MAX, keeps_path: false },
+            ),
             Pcg64Mcg::new(1),
         )
     }
@@ -351,188 +349,188 @@ mod tests {
 
     #[test]
     fn a_reply_in_time_begins_another_epoch_on_the_same_path() {
-        let (mut weaving, mut random) = weaving();
-        let first = weaving.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
+        let (mut conweave, mut random) = conweave();
+        let first = conweave.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
         assert!(first.asks && first.epoch == 0);
-        let second = weaving.stamp(FLOW, Time(1500), &mut || BETWEEN, &mut random);
+        let second = conweave.stamp(FLOW, Time(1500), &mut || BETWEEN, &mut random);
         assert_eq!(second, Stamp { asks: false, ..first }, "the reply may come until 1500");
-        weaving.hear(FLOW, 9, Word::Reply.bits(first), Time(1500));
-        let third = weaving.stamp(FLOW, Time(1600), &mut || BETWEEN, &mut random);
+        conweave.on_signal(FLOW, 9, Word::Reply.bits(first), Time(1500));
+        let third = conweave.stamp(FLOW, Time(1600), &mut || BETWEEN, &mut random);
         assert_eq!(third, Stamp { epoch: 1, ..first });
-        assert_eq!(weaving.counts, WeaveCounts::default());
+        assert_eq!(conweave.counts, ConWeaveCounts::default());
     }
 
     #[test]
     fn a_late_reply_sends_a_tail_and_then_re_routes_until_all_is_clear() {
-        let (mut weaving, mut random) = weaving();
-        let first = weaving.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
-        weaving.hear(FLOW, 9, Word::Reply.bits(first), Time(1501));
-        let tail = weaving.stamp(FLOW, Time(1502), &mut || BETWEEN, &mut random);
+        let (mut conweave, mut random) = conweave();
+        let first = conweave.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
+        conweave.on_signal(FLOW, 9, Word::Reply.bits(first), Time(1501));
+        let tail = conweave.stamp(FLOW, Time(1502), &mut || BETWEEN, &mut random);
         assert_eq!(tail, Stamp { is_tail: true, asks: false, ..first });
         for now in [1503, 4000, 9000] {
-            let behind = weaving.stamp(FLOW, Time(now), &mut || BETWEEN, &mut random);
+            let behind = conweave.stamp(FLOW, Time(now), &mut || BETWEEN, &mut random);
             assert!(behind.is_rerouted && behind.epoch == 0 && behind.label != first.label);
         }
-        weaving.hear(FLOW, 9, Word::Clear.bits(tail), Time(9500));
-        let next = weaving.stamp(FLOW, Time(9600), &mut || BETWEEN, &mut random);
+        conweave.on_signal(FLOW, 9, Word::Clear.bits(tail), Time(9500));
+        let next = conweave.stamp(FLOW, Time(9600), &mut || BETWEEN, &mut random);
         assert!(next.asks && next.epoch == 1 && !next.is_rerouted && next.label != first.label);
-        assert_eq!(weaving.counts, WeaveCounts { late: 1, reroutes: 1, flushes: 0 });
+        assert_eq!(conweave.counts, ConWeaveCounts { late: 1, reroutes: 1, flushes: 0 });
     }
 
     #[test]
     fn busy_paths_are_avoided_for_a_while_and_without_another_the_flow_stays() {
-        let (mut weaving, mut random) = weaving();
-        let first = weaving.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
+        let (mut conweave, mut random) = conweave();
+        let first = conweave.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
         let other = Stamp { label: 1 - first.label, ..first };
-        weaving.hear(FLOW, 9, Word::Busy.bits(other), Time(1000));
-        let stays = weaving.stamp(FLOW, Time(3000), &mut || BETWEEN, &mut random);
+        conweave.on_signal(FLOW, 9, Word::Busy.bits(other), Time(1000));
+        let stays = conweave.stamp(FLOW, Time(3000), &mut || BETWEEN, &mut random);
         assert_eq!(stays, Stamp { epoch: 1, ..first }, "busy until 3000");
-        let tail = weaving.stamp(FLOW, Time(4501), &mut || BETWEEN, &mut random);
+        let tail = conweave.stamp(FLOW, Time(4501), &mut || BETWEEN, &mut random);
         assert!(tail.is_tail);
-        assert_eq!(weaving.counts, WeaveCounts { late: 2, reroutes: 1, flushes: 0 });
+        assert_eq!(conweave.counts, ConWeaveCounts { late: 2, reroutes: 1, flushes: 0 });
     }
 
     /// As in the public code: a late flow sends a tail and waits until that is confirmed also where all paths are busy, and its own may be drawn.
     #[test]
     fn a_late_flow_that_may_draw_any_path_waits_even_if_it_stays() {
-        let (mut weaving, mut random) = weaving_when(Late::AnyPath);
-        let first = weaving.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
+        let (mut conweave, mut random) = conweave_when(Late::AnyPath);
+        let first = conweave.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
         for label in 0..2 {
-            weaving.hear(FLOW, 9, Word::Busy.bits(Stamp { label, ..first }), Time(1000));
+            conweave.on_signal(FLOW, 9, Word::Busy.bits(Stamp { label, ..first }), Time(1000));
         }
-        assert!(weaving.stamp(FLOW, Time(2000), &mut || BETWEEN, &mut random).is_tail);
-        let behind = weaving.stamp(FLOW, Time(2001), &mut || BETWEEN, &mut random);
+        assert!(conweave.stamp(FLOW, Time(2000), &mut || BETWEEN, &mut random).is_tail);
+        let behind = conweave.stamp(FLOW, Time(2001), &mut || BETWEEN, &mut random);
         assert!(behind.is_rerouted && behind.label == first.label);
-        assert_eq!(weaving.counts, WeaveCounts { late: 1, reroutes: 0, flushes: 0 });
+        assert_eq!(conweave.counts, ConWeaveCounts { late: 1, reroutes: 0, flushes: 0 });
         // Its own path is the only one that is not busy any more.
-        weaving.hear(FLOW, 9, Word::Clear.bits(first), Time(2500));
-        let next = weaving.stamp(FLOW, Time(2600), &mut || BETWEEN, &mut random);
+        conweave.on_signal(FLOW, 9, Word::Clear.bits(first), Time(2500));
+        let next = conweave.stamp(FLOW, Time(2600), &mut || BETWEEN, &mut random);
         assert!(next.asks && next.epoch == 1);
-        weaving.hear(FLOW, 9, Word::Busy.bits(Stamp { label: 1 - first.label, ..first }), Time(4000));
-        assert!(weaving.stamp(FLOW, Time(4500), &mut || BETWEEN, &mut random).is_tail);
-        assert_eq!(weaving.stamp(FLOW, Time(4501), &mut || BETWEEN, &mut random).label, first.label);
-        assert_eq!(weaving.counts.reroutes, 0);
+        conweave.on_signal(FLOW, 9, Word::Busy.bits(Stamp { label: 1 - first.label, ..first }), Time(4000));
+        assert!(conweave.stamp(FLOW, Time(4500), &mut || BETWEEN, &mut random).is_tail);
+        assert_eq!(conweave.stamp(FLOW, Time(4501), &mut || BETWEEN, &mut random).label, first.label);
+        assert_eq!(conweave.counts.reroutes, 0);
     }
 
     #[test]
     fn a_flow_that_was_idle_begins_anew() {
-        let (mut weaving, mut random) = weaving();
-        weaving.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
-        weaving.stamp(FLOW, Time(2000), &mut || BETWEEN, &mut random);
-        let again = weaving.stamp(FLOW, Time(52_001), &mut || BETWEEN, &mut random);
+        let (mut conweave, mut random) = conweave();
+        conweave.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
+        conweave.stamp(FLOW, Time(2000), &mut || BETWEEN, &mut random);
+        let again = conweave.stamp(FLOW, Time(52_001), &mut || BETWEEN, &mut random);
         assert!(again.asks && again.epoch == 1 && !again.is_rerouted);
     }
 
     #[test]
     fn a_flow_without_an_entry_keeps_one_path() {
-        let (weaving, mut random) = weaving();
+        let (conweave, mut random) = conweave();
         let limits = Limits { ageing: Time(1_000_000), entries: 1, keeps_path: false };
-        let mut weaving = Weaving::new(&weaving.config, limits);
-        weaving.stamp(FlowKey { src: 8, flow: 8 }, Time(0), &mut || BETWEEN, &mut random);
-        let stamps = [10, 20, 9000].map(|now| weaving.stamp(FLOW, Time(now), &mut || BETWEEN, &mut random));
+        let mut conweave = ConWeaveMachine::new(&conweave.config, limits);
+        conweave.stamp(FlowKey { src: 8, flow: 8 }, Time(0), &mut || BETWEEN, &mut random);
+        let stamps = [10, 20, 9000].map(|now| conweave.stamp(FLOW, Time(now), &mut || BETWEEN, &mut random));
         assert!(stamps.iter().all(|&stamp| stamp == stamps[0] && !stamp.asks));
     }
 
     #[test]
     fn re_routed_packets_wait_for_their_tail() {
-        let (mut weaving, _) = weaving();
+        let (mut conweave, _) = conweave();
         let old = Stamp { label: 0, epoch: 4, ..Stamp::default() };
         let (tail, new) = (Stamp { is_tail: true, ..old }, Stamp { label: 1, is_rerouted: true, ..old });
-        assert_eq!(weaving.receive(FLOW, old, Time(0), Time(800)), Verdict::Pass);
+        assert_eq!(conweave.receive(FLOW, old, Time(0), Time(800)), Verdict::Pass);
         // The tail is expected 800 after the first packet behind it has left, and 100 of slack.
-        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(1900)));
-        assert_eq!(weaving.receive(FLOW, new, Time(1100), Time(1400)), Verdict::Hold);
-        assert_eq!(weaving.receive(FLOW, tail, Time(990), Time(1850)), Verdict::Release);
-        assert_eq!(weaving.flush(FLOW, Time(1900)), Flush::Over);
-        assert_eq!(weaving.receive(FLOW, new, Time(1200), Time(1860)), Verdict::Pass);
+        assert_eq!(conweave.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(1900)));
+        assert_eq!(conweave.receive(FLOW, new, Time(1100), Time(1400)), Verdict::Hold);
+        assert_eq!(conweave.receive(FLOW, tail, Time(990), Time(1850)), Verdict::Release);
+        assert_eq!(conweave.flush(FLOW, Time(1900)), Flush::Over);
+        assert_eq!(conweave.receive(FLOW, new, Time(1200), Time(1860)), Verdict::Pass);
     }
 
     #[test]
     fn a_tail_that_does_not_come_is_waited_for_no_longer_than_expected() {
-        let (mut weaving, _) = weaving();
+        let (mut conweave, _) = conweave();
         let new = Stamp { label: 1, is_rerouted: true, ..Stamp::default() };
-        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_400)));
-        assert_eq!(weaving.flush(FLOW, Time(11_399)), Flush::Later(Time(11_400)));
-        assert_eq!(weaving.flush(FLOW, Time(11_400)), Flush::Now);
-        assert_eq!(weaving.receive(FLOW, new, Time(1100), Time(11_450)), Verdict::Pass);
+        assert_eq!(conweave.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_400)));
+        assert_eq!(conweave.flush(FLOW, Time(11_399)), Flush::Later(Time(11_400)));
+        assert_eq!(conweave.flush(FLOW, Time(11_400)), Flush::Now);
+        assert_eq!(conweave.receive(FLOW, new, Time(1100), Time(11_450)), Verdict::Pass);
         let tail = Stamp { is_tail: true, ..Stamp::default() };
-        assert_eq!(weaving.receive(FLOW, tail, Time(990), Time(11_500)), Verdict::Pass);
-        assert_eq!(weaving.counts.flushes, 1);
+        assert_eq!(conweave.receive(FLOW, tail, Time(990), Time(11_500)), Verdict::Pass);
+        assert_eq!(conweave.counts.flushes, 1);
     }
 
     #[test]
     fn a_flow_is_not_forgotten_while_packets_of_it_are_held() {
-        let (weaving, _) = weaving();
+        let (conweave, _) = conweave();
         let limits = Limits { ageing: Time(10), entries: usize::MAX, keeps_path: false };
-        let mut weaving = Weaving::new(&weaving.config, limits);
+        let mut conweave = ConWeaveMachine::new(&conweave.config, limits);
         let old = Stamp { label: 0, epoch: 4, ..Stamp::default() };
         let (tail, new) = (Stamp { is_tail: true, ..old }, Stamp { label: 1, is_rerouted: true, ..old });
-        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_400)));
+        assert_eq!(conweave.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_400)));
         // The old path takes longer than was thought: 11,000, and 100 of slack.
-        assert_eq!(weaving.receive(FLOW, old, Time(0), Time(11_000)), Verdict::Pass);
-        assert_eq!(weaving.flush(FLOW, Time(11_400)), Flush::Later(Time(12_100)));
-        assert_eq!(weaving.receive(FLOW, tail, Time(990), Time(12_090)), Verdict::Release);
+        assert_eq!(conweave.receive(FLOW, old, Time(0), Time(11_000)), Verdict::Pass);
+        assert_eq!(conweave.flush(FLOW, Time(11_400)), Flush::Later(Time(12_100)));
+        assert_eq!(conweave.receive(FLOW, tail, Time(990), Time(12_090)), Verdict::Release);
     }
 
     /// The epoch before was fast, and that is why it ended: what it says of the path does not hold any more.
     #[test]
     fn only_packets_of_its_own_epoch_say_when_a_tail_is_expected() {
-        let (mut weaving, _) = weaving();
+        let (mut conweave, _) = conweave();
         let before = Stamp { label: 0, epoch: 4, ..Stamp::default() };
         let new = Stamp { label: 1, epoch: 5, is_rerouted: true, ..before };
-        weaving.receive(FLOW, before, Time(0), Time(800));
-        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_400)));
+        conweave.receive(FLOW, before, Time(0), Time(800));
+        assert_eq!(conweave.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_400)));
     }
 
     #[test]
     fn stragglers_of_an_earlier_epoch_pass_and_release_nothing() {
-        let (mut weaving, _) = weaving();
+        let (mut conweave, _) = conweave();
         // 255, and 0 behind it.
         let (before, now) =
             (Stamp { epoch: 255, ..Stamp::default() }, Stamp { epoch: 0, ..Stamp::default() });
-        weaving.receive(FLOW, before, Time(0), Time(800));
-        weaving.receive(FLOW, now, Time(900), Time(1700));
+        conweave.receive(FLOW, before, Time(0), Time(800));
+        conweave.receive(FLOW, now, Time(900), Time(1700));
         let new = Stamp { is_rerouted: true, ..now };
-        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(1900)));
+        assert_eq!(conweave.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(1900)));
         let late = Stamp { is_tail: true, ..before };
-        assert_eq!(weaving.receive(FLOW, late, Time(100), Time(1400)), Verdict::Pass);
+        assert_eq!(conweave.receive(FLOW, late, Time(100), Time(1400)), Verdict::Pass);
         assert_eq!(
-            weaving.receive(FLOW, Stamp { is_rerouted: true, ..before }, Time(100), Time(1450)),
+            conweave.receive(FLOW, Stamp { is_rerouted: true, ..before }, Time(100), Time(1450)),
             Verdict::Pass
         );
-        assert_eq!(weaving.flush(FLOW, Time(1900)), Flush::Now);
+        assert_eq!(conweave.flush(FLOW, Time(1900)), Flush::Now);
     }
 
     #[test]
     fn a_later_epoch_does_not_overtake_what_is_held() {
-        let (mut weaving, _) = weaving();
+        let (mut conweave, _) = conweave();
         let old = Stamp { epoch: 4, ..Stamp::default() };
         let new = Stamp { is_rerouted: true, ..old };
-        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_400)));
+        assert_eq!(conweave.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_400)));
         let next = Stamp { epoch: 5, ..Stamp::default() };
-        assert_eq!(weaving.receive(FLOW, next, Time(3000), Time(3500)), Verdict::Hold);
+        assert_eq!(conweave.receive(FLOW, next, Time(3000), Time(3500)), Verdict::Hold);
         let tail = Stamp { is_tail: true, ..old };
-        assert_eq!(weaving.receive(FLOW, tail, Time(900), Time(4000)), Verdict::Release);
-        assert_eq!(weaving.receive(FLOW, next, Time(3600), Time(4100)), Verdict::Pass);
+        assert_eq!(conweave.receive(FLOW, tail, Time(900), Time(4000)), Verdict::Release);
+        assert_eq!(conweave.receive(FLOW, next, Time(3600), Time(4100)), Verdict::Pass);
     }
 
     #[test]
     fn packets_of_the_old_path_that_take_longer_put_the_flush_off() {
-        let (mut weaving, _) = weaving();
+        let (mut conweave, _) = conweave();
         let old = Stamp { label: 0, epoch: 4, ..Stamp::default() };
         let new = Stamp { label: 1, is_rerouted: true, ..old };
-        weaving.receive(FLOW, old, Time(0), Time(800));
-        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(1900)));
+        conweave.receive(FLOW, old, Time(0), Time(800));
+        assert_eq!(conweave.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(1900)));
         // 1700 under way now: the tail is expected at 2700, and 100 of slack.
-        weaving.receive(FLOW, old, Time(100), Time(1800));
-        assert_eq!(weaving.flush(FLOW, Time(1900)), Flush::Later(Time(2800)));
-        assert_eq!(weaving.flush(FLOW, Time(2800)), Flush::Now);
+        conweave.receive(FLOW, old, Time(100), Time(1800));
+        assert_eq!(conweave.flush(FLOW, Time(1900)), Flush::Later(Time(2800)));
+        assert_eq!(conweave.flush(FLOW, Time(2800)), Flush::Now);
     }
 
     #[test]
     fn a_path_is_called_busy_once_per_pause() {
-        let (mut weaving, _) = weaving();
-        let calls = [0, 100, 1999, 2000, 2001].map(|now| weaving.complains(3, 1, Time(now)));
+        let (mut conweave, _) = conweave();
+        let calls = [0, 100, 1999, 2000, 2001].map(|now| conweave.reports_busy(3, 1, Time(now)));
         assert_eq!(calls, [true, false, false, true, false]);
     }
 }

@@ -19,8 +19,8 @@
 mod ends;
 mod signals;
 
-pub use ends::WeaveCounts;
-pub(crate) use ends::Weaving;
+pub use ends::ConWeaveCounts;
+pub(crate) use ends::ConWeaveMachine;
 
 use netloom_transport::Feedback;
 use netloom_units::{Invalid, Time};
@@ -81,8 +81,13 @@ pub enum Late {
 }
 
 impl Routing {
-    /// The epochs by which first switches re-route, and last switches restore the order.
-    pub fn conweave(&self) -> Option<&ConWeave> {
+    /// Whether first switches re-route by ConWeave's epochs, and last switches restore the order.
+    pub fn uses_conweave(&self) -> bool {
+        self.conweave().is_some()
+    }
+
+    /// The epochs by which they do.
+    pub(crate) fn conweave(&self) -> Option<&ConWeave> {
         match &self.granularity {
             Granularity::ConWeave(config) => Some(config),
             _ => None,

@@ -305,133 +305,132 @@ mod tests {
 
     #[test]
     fn a_flowcut_ends_when_the_last_packet_in_flight_is_acknowledged() {
-        let mut passing = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), false);
-        assert_eq!(passing.pass(&passed(FLOW, 0), Time(10)), Assigned::Any);
-        passing.open(&passed(FLOW, 0), hop(5), Time(10));
-        assert_eq!(passing.pass(&passed(FLOW, 100), Time(110)), Assigned::Kept(hop(5)));
-        assert_eq!(passing.on_receipt(&receipt(FLOW, 0), Time(200)), Some((3, None)));
-        assert_eq!(passing.pass(&passed(FLOW, 250), Time(260)), Assigned::Kept(hop(5)), "one is in flight");
-        assert_eq!(passing.on_receipt(&receipt(FLOW, 100), Time(300)), Some((3, None)));
-        assert_eq!(passing.on_receipt(&receipt(FLOW, 250), Time(450)), Some((3, None)));
-        assert_eq!(passing.pass(&passed(FLOW, 500), Time(510)), Assigned::Any);
-        let occupancy = passing.occupancy();
+        let mut table = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), false);
+        assert_eq!(table.pass(&passed(FLOW, 0), Time(10)), Assigned::Any);
+        table.open(&passed(FLOW, 0), hop(5), Time(10));
+        assert_eq!(table.pass(&passed(FLOW, 100), Time(110)), Assigned::Kept(hop(5)));
+        assert_eq!(table.on_receipt(&receipt(FLOW, 0), Time(200)), Some((3, None)));
+        assert_eq!(table.pass(&passed(FLOW, 250), Time(260)), Assigned::Kept(hop(5)), "one is in flight");
+        assert_eq!(table.on_receipt(&receipt(FLOW, 100), Time(300)), Some((3, None)));
+        assert_eq!(table.on_receipt(&receipt(FLOW, 250), Time(450)), Some((3, None)));
+        assert_eq!(table.pass(&passed(FLOW, 500), Time(510)), Assigned::Any);
+        let occupancy = table.occupancy();
         assert_eq!((occupancy.peak, occupancy.mean(Time(880))), (1, 0.5));
     }
 
     #[test]
     fn a_congested_flow_is_stopped_and_goes_on_when_it_is_empty() {
-        let mut passing = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), false);
-        passing.open(&passed(FLOW, 0), hop(5), Time(10));
-        passing.on_receipt(&receipt(FLOW, 0), Time(110));
-        passing.open(&passed(FLOW, 1000), hop(5), Time(1010));
+        let mut table = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), false);
+        table.open(&passed(FLOW, 0), hop(5), Time(10));
+        table.on_receipt(&receipt(FLOW, 0), Time(110));
+        table.open(&passed(FLOW, 1000), hop(5), Time(1010));
         for sent in [1001, 1002] {
-            passing.pass(&passed(FLOW, sent), Time(sent + 10));
+            table.pass(&passed(FLOW, sent), Time(sent + 10));
         }
         // The least RTT is 100. 1 → 2.75 → 4.06 of it, with weight 1/4 for each 8: the second one drains.
-        assert_eq!(passing.on_receipt(&receipt(FLOW, 1000), Time(1810)), Some((3, None)));
-        assert_eq!(passing.on_receipt(&receipt(FLOW, 1001), Time(1811)), Some((3, Some(Signal::Stop))));
-        assert_eq!(passing.on_receipt(&receipt(FLOW, 1002), Time(1812)), Some((3, Some(Signal::GoOn))));
-        assert_eq!(passing.pass(&passed(FLOW, 3000), Time(3010)), Assigned::Any);
+        assert_eq!(table.on_receipt(&receipt(FLOW, 1000), Time(1810)), Some((3, None)));
+        assert_eq!(table.on_receipt(&receipt(FLOW, 1001), Time(1811)), Some((3, Some(Signal::Stop))));
+        assert_eq!(table.on_receipt(&receipt(FLOW, 1002), Time(1812)), Some((3, Some(Signal::GoOn))));
+        assert_eq!(table.pass(&passed(FLOW, 3000), Time(3010)), Assigned::Any);
     }
 
     #[test]
     fn a_switch_behind_the_first_one_counts_and_does_not_measure() {
-        let mut passing = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), false);
+        let mut table = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), false);
         let behind = |sent| Receipt { access: None, ..receipt(FLOW, sent) };
-        passing.open(&passed(FLOW, 0), hop(5), Time(10));
+        table.open(&passed(FLOW, 0), hop(5), Time(10));
         for sent in 1..50 {
-            passing.pass(&passed(FLOW, sent), Time(sent + 10));
+            table.pass(&passed(FLOW, sent), Time(sent + 10));
         }
         for sent in 0..49 {
-            assert_eq!(passing.on_receipt(&behind(sent), Time(100_000 * sent)), Some((3, None)));
+            assert_eq!(table.on_receipt(&behind(sent), Time(100_000 * sent)), Some((3, None)));
         }
     }
 
     #[test]
     fn where_every_switch_measures_it_goes_by_the_rest_of_the_way() {
         let config = Flowcut { measured_at: Measures::Every, ..Flowcut::default() };
-        let mut passing = InFlightTable::new(&config, limits(usize::MAX), false);
+        let mut table = InFlightTable::new(&config, limits(usize::MAX), false);
         let behind = |sent| Receipt { access: None, ..receipt(FLOW, sent) };
         // They come here after 1000, however late they are, and are back 100 after that; then 800.
-        let mut start = |sent| passing.open(&passed(FLOW, sent), hop(5), Time(sent + 1000));
+        let mut start = |sent| table.open(&passed(FLOW, sent), hop(5), Time(sent + 1000));
         start(0);
-        assert_eq!(passing.on_receipt(&behind(0), Time(1100)), Some((3, None)));
-        passing.open(&passed(FLOW, 5000), hop(5), Time(7000));
+        assert_eq!(table.on_receipt(&behind(0), Time(1100)), Some((3, None)));
+        table.open(&passed(FLOW, 5000), hop(5), Time(7000));
         for sent in 5001..5005 {
-            passing.pass(&passed(FLOW, sent), Time(sent + 2000));
+            table.pass(&passed(FLOW, sent), Time(sent + 2000));
         }
-        assert_eq!(passing.on_receipt(&behind(5000), Time(7800)), Some((3, None)));
+        assert_eq!(table.on_receipt(&behind(5000), Time(7800)), Some((3, None)));
         // 5001 was lost. 1 → 2.75 → 4.06 of the least, with weight 1/4 for each 8.
-        assert_eq!(passing.on_receipt(&behind(5002), Time(7802)), Some((3, Some(Signal::Stop))));
-        assert_eq!(passing.on_receipt(&behind(5003), Time(7803)), Some((3, None)));
-        assert_eq!(passing.on_receipt(&behind(5004), Time(7804)), Some((3, Some(Signal::GoOn))));
+        assert_eq!(table.on_receipt(&behind(5002), Time(7802)), Some((3, Some(Signal::Stop))));
+        assert_eq!(table.on_receipt(&behind(5003), Time(7803)), Some((3, None)));
+        assert_eq!(table.on_receipt(&behind(5004), Time(7804)), Some((3, Some(Signal::GoOn))));
     }
 
     #[test]
     fn a_flow_resumes_early_and_begins_a_flowcut_when_its_source_has_turned() {
         let config = Flowcut { max_ood: 2, ..Flowcut::default() };
-        let mut passing = InFlightTable::new(&config, limits(usize::MAX), false);
-        passing.open(&passed(FLOW, 0), hop(5), Time(10));
-        passing.on_receipt(&receipt(FLOW, 0), Time(110));
-        passing.open(&passed(FLOW, 1000), hop(5), Time(1010));
+        let mut table = InFlightTable::new(&config, limits(usize::MAX), false);
+        table.open(&passed(FLOW, 0), hop(5), Time(10));
+        table.on_receipt(&receipt(FLOW, 0), Time(110));
+        table.open(&passed(FLOW, 1000), hop(5), Time(1010));
         for sent in 1001..1005 {
-            passing.pass(&passed(FLOW, sent), Time(sent + 10));
+            table.pass(&passed(FLOW, sent), Time(sent + 10));
         }
-        let tell = |passing: &mut InFlightTable, sent: u64| {
-            passing.on_receipt(&receipt(FLOW, sent), Time(sent + 810))
-        };
-        assert_eq!(tell(&mut passing, 1000), Some((3, None)));
-        assert_eq!(tell(&mut passing, 1001), Some((3, Some(Signal::Stop))));
-        assert_eq!(tell(&mut passing, 1002), Some((3, Some(Signal::RunAhead(2)))));
+        let acknowledge =
+            |table: &mut InFlightTable, sent: u64| table.on_receipt(&receipt(FLOW, sent), Time(sent + 810));
+        assert_eq!(acknowledge(&mut table, 1000), Some((3, None)));
+        assert_eq!(acknowledge(&mut table, 1001), Some((3, Some(Signal::Stop))));
+        assert_eq!(acknowledge(&mut table, 1002), Some((3, Some(Signal::RunAhead(2)))));
         // What was sent before goes on along the old way, what is sent from now on may take any.
-        assert_eq!(passing.pass(&passed(FLOW, 1900), Time(1910)), Assigned::Kept(hop(5)));
+        assert_eq!(table.pass(&passed(FLOW, 1900), Time(1910)), Assigned::Kept(hop(5)));
         let mut turned = passed(FLOW, 2000);
         turned.arrival.turned = true;
-        assert_eq!(passing.pass(&turned, Time(2010)), Assigned::Any);
-        passing.open(&turned, hop(6), Time(2010));
-        assert_eq!(tell(&mut passing, 1004), None, "nobody counts what is on the old way");
-        assert_eq!(tell(&mut passing, 2000), Some((3, None)));
-        assert_eq!(passing.pass(&passed(FLOW, 3000), Time(3010)), Assigned::Any, "nothing is in flight");
+        assert_eq!(table.pass(&turned, Time(2010)), Assigned::Any);
+        table.open(&turned, hop(6), Time(2010));
+        assert_eq!(acknowledge(&mut table, 1004), None, "nobody counts what is on the old way");
+        assert_eq!(acknowledge(&mut table, 2000), Some((3, None)));
+        assert_eq!(table.pass(&passed(FLOW, 3000), Time(3010)), Assigned::Any, "nothing is in flight");
     }
 
     #[test]
     fn nothing_is_drained_of_which_too_little_remains() {
-        let mut passing = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), false);
-        passing.open(&passed(FLOW, 0), hop(5), Time(10));
-        passing.on_receipt(&receipt(FLOW, 0), Time(110));
-        passing.open(&passed(FLOW, 1000), hop(5), Time(1010));
+        let mut table = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), false);
+        table.open(&passed(FLOW, 0), hop(5), Time(10));
+        table.on_receipt(&receipt(FLOW, 0), Time(110));
+        table.open(&passed(FLOW, 1000), hop(5), Time(1010));
         for sent in 1001..1010 {
-            passing.pass(&passed(FLOW, sent), Time(sent + 10));
+            table.pass(&passed(FLOW, sent), Time(sent + 10));
         }
         for sent in 1000..1009 {
             let last = Receipt { has_more: false, ..receipt(FLOW, sent) };
-            assert_eq!(passing.on_receipt(&last, Time(9000)), Some((3, None)));
+            assert_eq!(table.on_receipt(&last, Time(9000)), Some((3, None)));
         }
     }
 
     #[test]
     fn the_acknowledgement_of_the_last_packet_counts_off_the_lost_ones_too() {
-        let mut passing = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), true);
-        passing.open(&passed(FLOW, 0), hop(5), Time(10));
+        let mut table = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), true);
+        table.open(&passed(FLOW, 0), hop(5), Time(10));
         for sent in [20, 40, 60] {
-            passing.pass(&passed(FLOW, sent), Time(sent + 10));
+            table.pass(&passed(FLOW, sent), Time(sent + 10));
         }
-        passing.on_receipt(&receipt(FLOW, 20), Time(100));
-        assert_eq!(passing.pass(&passed(FLOW, 110), Time(120)), Assigned::Kept(hop(5)));
-        passing.on_receipt(&receipt(FLOW, 110), Time(200));
-        assert_eq!(passing.pass(&passed(FLOW, 210), Time(220)), Assigned::Any);
-        passing.open(&passed(FLOW, 210), hop(6), Time(220));
+        table.on_receipt(&receipt(FLOW, 20), Time(100));
+        assert_eq!(table.pass(&passed(FLOW, 110), Time(120)), Assigned::Kept(hop(5)));
+        table.on_receipt(&receipt(FLOW, 110), Time(200));
+        assert_eq!(table.pass(&passed(FLOW, 210), Time(220)), Assigned::Any);
+        table.open(&passed(FLOW, 210), hop(6), Time(220));
         // An acknowledgement that comes late says nothing of the new flowcut.
-        assert_eq!(passing.on_receipt(&receipt(FLOW, 60), Time(230)), None);
-        assert_eq!(passing.pass(&passed(FLOW, 240), Time(250)), Assigned::Kept(hop(6)));
+        assert_eq!(table.on_receipt(&receipt(FLOW, 60), Time(230)), None);
+        assert_eq!(table.pass(&passed(FLOW, 240), Time(250)), Assigned::Kept(hop(6)));
     }
 
     #[test]
     fn a_flow_whose_last_packet_was_lost_ages_where_packets_can_be_lost() {
         for is_lossy in [true, false] {
-            let mut passing = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), is_lossy);
-            passing.open(&passed(FLOW, 0), hop(5), Time(10));
-            let late = passing.pass(&passed(FLOW, 2_000_000), Time(2_000_010));
+            let mut table = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), is_lossy);
+            table.open(&passed(FLOW, 0), hop(5), Time(10));
+            let late = table.pass(&passed(FLOW, 2_000_000), Time(2_000_010));
             assert_eq!(late, if is_lossy { Assigned::Any } else { Assigned::Kept(hop(5)) });
         }
     }
@@ -439,53 +438,49 @@ mod tests {
     #[test]
     fn a_drain_that_the_source_gives_up_goes_on_along_the_old_path() {
         let config = Flowcut { drain_timeout: Time(500), ..Flowcut::default() };
-        let mut passing = InFlightTable::new(&config, limits(usize::MAX), true);
-        passing.open(&passed(FLOW, 0), hop(5), Time(10));
-        passing.on_receipt(&receipt(FLOW, 0), Time(110));
-        passing.open(&passed(FLOW, 1000), hop(5), Time(1010));
+        let mut table = InFlightTable::new(&config, limits(usize::MAX), true);
+        table.open(&passed(FLOW, 0), hop(5), Time(10));
+        table.on_receipt(&receipt(FLOW, 0), Time(110));
+        table.open(&passed(FLOW, 1000), hop(5), Time(1010));
         for sent in [1001, 1002, 1003] {
-            passing.pass(&passed(FLOW, sent), Time(sent + 10));
+            table.pass(&passed(FLOW, sent), Time(sent + 10));
         }
-        let signals = [1000, 1001].map(|sent| passing.on_receipt(&receipt(FLOW, sent), Time(2000)));
+        let signals = [1000, 1001].map(|sent| table.on_receipt(&receipt(FLOW, sent), Time(2000)));
         assert_eq!(signals[1], Some((3, Some(Signal::Stop))));
-        assert_eq!(passing.pass(&passed(FLOW, 2600), Time(2610)), Assigned::Kept(hop(5)));
+        assert_eq!(table.pass(&passed(FLOW, 2600), Time(2610)), Assigned::Kept(hop(5)));
         // It is open again: congested as it is, it is stopped again.
-        let again = passing.on_receipt(&receipt(FLOW, 1002), Time(3400));
+        let again = table.on_receipt(&receipt(FLOW, 1002), Time(3400));
         assert_eq!(again, Some((3, Some(Signal::Stop))));
     }
 
     #[test]
     fn a_full_table_sends_further_flows_home_until_nothing_uncounted_is_in_flight() {
         let other = FlowKey { src: 2, flow: 9 };
-        let mut passing = InFlightTable::new(&Flowcut::default(), limits(1), false);
-        passing.open(&passed(FLOW, 0), hop(5), Time(10));
-        assert_eq!(passing.pass(&passed(other, 5), Time(15)), Assigned::Uncounted);
-        passing.on_receipt(&receipt(FLOW, 0), Time(100));
-        assert_eq!(passing.pass(&passed(other, 110), Time(120)), Assigned::Hashed);
-        passing.open(&passed(other, 110), hop(4), Time(120));
-        assert_eq!(
-            passing.on_receipt(&receipt(other, 5), Time(130)),
-            Some((3, None)),
-            "it came by that port"
-        );
-        passing.on_receipt(&receipt(other, 110), Time(140));
-        assert_eq!(passing.pass(&passed(other, 200), Time(210)), Assigned::Any);
+        let mut table = InFlightTable::new(&Flowcut::default(), limits(1), false);
+        table.open(&passed(FLOW, 0), hop(5), Time(10));
+        assert_eq!(table.pass(&passed(other, 5), Time(15)), Assigned::Uncounted);
+        table.on_receipt(&receipt(FLOW, 0), Time(100));
+        assert_eq!(table.pass(&passed(other, 110), Time(120)), Assigned::Hashed);
+        table.open(&passed(other, 110), hop(4), Time(120));
+        assert_eq!(table.on_receipt(&receipt(other, 5), Time(130)), Some((3, None)), "it came by that port");
+        table.on_receipt(&receipt(other, 110), Time(140));
+        assert_eq!(table.pass(&passed(other, 200), Time(210)), Assigned::Any);
     }
 
     #[test]
     fn sixteen_bits_of_nanoseconds_saturate() {
         use super::super::Timestamps;
         let config = Flowcut { timestamps: Timestamps::Nanoseconds, threshold: 2.0, ..Flowcut::default() };
-        let mut passing = InFlightTable::new(&config, limits(usize::MAX), false);
-        passing.open(&passed(FLOW, 0), hop(5), Time(10));
+        let mut table = InFlightTable::new(&config, limits(usize::MAX), false);
+        table.open(&passed(FLOW, 0), hop(5), Time(10));
         // 60 us, then 200 us, which count as 65.535: hardly more than the least.
-        passing.on_receipt(&receipt(FLOW, 0), Time::from_us(60));
-        passing.open(&passed(FLOW, 70_000_000), hop(5), Time::from_us(70));
+        table.on_receipt(&receipt(FLOW, 0), Time::from_us(60));
+        table.open(&passed(FLOW, 70_000_000), hop(5), Time::from_us(70));
         for n in 1..20 {
-            passing.pass(&passed(FLOW, 70_000_000 + n), Time::from_us(70));
+            table.pass(&passed(FLOW, 70_000_000 + n), Time::from_us(70));
         }
         for n in 0..19 {
-            let signal = passing.on_receipt(&receipt(FLOW, 70_000_000 + n), Time::from_us(270));
+            let signal = table.on_receipt(&receipt(FLOW, 70_000_000 + n), Time::from_us(270));
             assert_eq!(signal, Some((3, None)));
         }
     }

@@ -101,7 +101,7 @@ pub enum RttMinStart {
     /// At the first one that is measured.
     #[default]
     Observed,
-    /// At that of the idle minimal path, which is reckoned when a flow begins, as in the authors' simulator: a flow that starts behind a full
+    /// At that of the idle minimal path, which is computed when a flow begins, as in the authors' simulator: a flow that starts behind a full
     /// receiver does not take that for normal. Over any other number of hops it starts at the first one measured.
     Analytic,
 }

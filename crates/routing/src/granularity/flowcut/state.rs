@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_starts_behind_a_queue_takes_it_for_normal_unless_the_idle_path_is_reckoned() {
+    fn a_flow_that_starts_behind_a_queue_takes_it_for_normal_unless_the_idle_path_is_computed() {
         for (start, drains) in [(RttMinStart::Observed, 0), (RttMinStart::Analytic, 1)] {
             for rtt_min_per_flow in [false, true] {
                 let config = Flowcut { rtt_min_start: start, rtt_min_per_flow, ..Flowcut::default() };

@@ -58,7 +58,7 @@ impl SwitchPathSelector {
     }
 
     /// A packet from a leaf switch of that index tells this one, its last, something under CONGA.
-    pub fn hear_report(&mut self, from: u32, report: Report, now: Time) {
+    pub fn on_report(&mut self, from: u32, report: Report, now: Time) {
         if let Some(leaf) = &mut self.machines.conga {
             leaf.on_report(from, report, now);
         }

@@ -66,7 +66,7 @@ impl Switch {
                 self.path_selector.see_marking(first, marking, ctx.now);
             }
             if let Some(report) = marking.report {
-                self.path_selector.hear_report(first, report, ctx.now);
+                self.path_selector.on_report(first, report, ctx.now);
             }
         }
         // Others than data go by the header's hash, in which there is no path.

@@ -19,12 +19,8 @@ impl Flow {
     pub(crate) fn read_telemetry(&mut self, world: &World, ack: &Packet) {
         let Some(telemetry) = &world.telemetry else { return };
         telemetry.take(ack, |stamps| {
-            self.sender.hear(stamps.iter().map(|&Stamp { channel, queued, sent, at, rate }| LinkState {
-                channel,
-                queued,
-                sent,
-                at,
-                rate,
+            self.sender.on_telemetry(stamps.iter().map(|&Stamp { channel, queued, sent, at, rate }| {
+                LinkState { channel, queued, sent, at, rate }
             }));
         });
     }

@@ -76,7 +76,7 @@ fn both_clocks_beyond_fast_recovery_increase_ever_faster() {
     assert!(!state.count(9_999_999) && state.count(1));
 }
 
-/// HPCC's public code: cuts are looked for every 4 us, alpha is reckoned every microsecond, the rate rises every 300 us.
+/// HPCC's public code: cuts are looked for every 4 us, alpha is computed every microsecond, the rate rises every 300 us.
 #[test]
 fn the_mellanox_like_set_cuts_by_a_timer_and_keeps_its_target_until_the_rate_has_risen() {
     let mut state = State::new(&preset(DcqcnPreset::Hpcc), Rate::from_gbps(100));

@@ -99,12 +99,12 @@ mod tests {
         Node { duration_micros: micros, ..node }
     }
 
-    fn laid(ranks: &[Vec<Node>]) -> Result<Plan, WorkloadError> {
-        laid_in_groups(ranks, None)
+    fn built(ranks: &[Vec<Node>]) -> Result<Plan, WorkloadError> {
+        built_in_groups(ranks, None)
     }
 
     /// With a file of groups.
-    fn laid_in_groups(ranks: &[Vec<Node>], groups: Option<&str>) -> Result<Plan, WorkloadError> {
+    fn built_in_groups(ranks: &[Vec<Node>], groups: Option<&str>) -> Result<Plan, WorkloadError> {
         let folder = tempfile::tempdir().unwrap();
         let groups = groups.map(|text| {
             let file = folder.path().join("groups.json");
@@ -147,7 +147,7 @@ mod tests {
             // Listed before what it waits for.
             vec![send(8, &[9], 0, 500), recv(9, &[], 0)],
         ];
-        let plan = laid(&ranks).unwrap();
+        let plan = built(&ranks).unwrap();
         assert_eq!(plan.total_messages, Some(2));
         let at = Time::from_us(50);
         assert_eq!(sends(plan), (vec![(at, 0, 1, Bytes(1000)), (at, 1, 0, Bytes(500))], at));
@@ -169,7 +169,7 @@ mod tests {
             let ranks: Vec<Vec<Node>> = (0..4)
                 .map(|_| vec![coll(1, &[]), timed(3, node(2, NodeType::Comp, &[1], &[])), coll(3, &[2])])
                 .collect();
-            let (sent, end) = sends(laid(&ranks).unwrap());
+            let (sent, end) = sends(built(&ranks).unwrap());
             for rank in 0..4 {
                 let of: Vec<u64> = sent.iter().filter(|s| s.1 == rank).map(|s| s.3.0).collect();
                 assert_eq!((of.len(), of.iter().sum::<u64>()), (2 * messages, 2 * bytes), "{kind}");
@@ -206,7 +206,7 @@ mod tests {
                 nodes
             })
             .collect();
-        let (sent, _) = sends(laid_in_groups(&ranks, Some(groups)).unwrap());
+        let (sent, _) = sends(built_in_groups(&ranks, Some(groups)).unwrap());
         let between = |a: u32, b: u32| -> u64 {
             sent.iter()
                 .filter(|&&(_, src, dst, _)| (src, dst) == (a, b))
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn groups_that_make_no_sense_are_refused() {
         let ranks = [vec![grouped(1, "a", 8)], vec![grouped(1, "a", 8)], vec![]];
-        assert!(laid_in_groups(&ranks, Some(r#"{ "a": [1, 0], "0": [0, 1, 2] }"#)).is_ok());
+        assert!(built_in_groups(&ranks, Some(r#"{ "a": [1, 0], "0": [0, 1, 2] }"#)).is_ok());
         for (groups, expected) in [
             ("[]", "groups.json: expected a JSON object of ranks by group"),
             (r#"{ "a": 1 }"#, "groups.json: group \"a\": expected a list of ranks"),
@@ -247,7 +247,7 @@ mod tests {
                 "trace.2.et: collective 0 of group \"a\" of rank 0 has no counterpart here (0 of 1)",
             ),
         ] {
-            let error = laid_in_groups(&ranks, Some(groups)).unwrap_err().to_string();
+            let error = built_in_groups(&ranks, Some(groups)).unwrap_err().to_string();
             assert!(error.contains(expected), "{expected}\n{error}");
         }
     }
@@ -291,7 +291,7 @@ mod tests {
             ),
             (vec![vec![send(1), send(1)], vec![]], "there are two nodes of this number"),
         ] {
-            let error = laid(&ranks).unwrap_err().to_string();
+            let error = built(&ranks).unwrap_err().to_string();
             assert!(error.contains(expected), "{expected}\n{error}");
         }
         let folder = tempfile::tempdir().unwrap();

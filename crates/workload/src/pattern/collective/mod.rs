@@ -178,13 +178,13 @@ mod tests {
         Collective { algorithm, size: Some(Bytes(size)), ..Default::default() }
     }
 
-    fn laid(collective: Collective, ranks: u32) -> Plan {
+    fn built(collective: Collective, ranks: u32) -> Plan {
         plan(Workload::new(Pattern::Collective(collective)), &network(ranks, ranks), 1).unwrap()
     }
 
     /// Bytes and messages that each rank sends.
     fn sent(collective: Collective, ranks: u32) -> Vec<(u64, u32)> {
-        let (mut plan, mut sent) = (laid(collective, ranks), vec![(0, 0); ranks as usize]);
+        let (mut plan, mut sent) = (built(collective, ranks), vec![(0, 0); ranks as usize]);
         let total = plan.total_messages.unwrap();
         execute(&mut plan, 1, Time(1000), |_, _, event| {
             if let Event::Sent { src, bytes, .. } = event {
@@ -282,7 +282,7 @@ mod tests {
                 }
             }
         };
-        let mut plan = laid(collective, ranks);
+        let mut plan = built(collective, ranks);
         execute(&mut plan, seed, Time(1000), |plan, _, event| match event {
             Event::Sent { src, dst, .. } => {
                 let of_rank = &steps[src as usize];
@@ -357,7 +357,7 @@ mod tests {
                 assert_eq!(held, expected);
             }
             for algorithm in [Algorithm::PairwiseAllToAll, Algorithm::WindowedAllToAll] {
-                let mut plan = laid(collective(algorithm, 5), ranks);
+                let mut plan = built(collective(algorithm, 5), ranks);
                 let mut pairs = BTreeSet::new();
                 execute(&mut plan, 1, Time(1000), |_, _, event| {
                     if let Event::Sent { src, dst, bytes, .. } = event {
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn a_window_bounds_what_is_in_flight() {
         let windowed = |window| {
-            let mut plan = laid(Collective { window, ..collective(Algorithm::WindowedAllToAll, 9) }, 10);
+            let mut plan = built(Collective { window, ..collective(Algorithm::WindowedAllToAll, 9) }, 10);
             let (mut sent, mut most) = ([0; 10], 0);
             execute(&mut plan, 1, Time(1000), |plan, _, event| {
                 if let Event::Sent { src, .. } = event {

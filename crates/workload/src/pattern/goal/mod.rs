@@ -125,7 +125,7 @@ mod tests {
         Goal { file: file.into(), time_unit: nanosecond(), overhead: Time::ZERO }
     }
 
-    fn laid(goal: Goal, hosts: u32) -> Result<Plan, WorkloadError> {
+    fn built(goal: Goal, hosts: u32) -> Result<Plan, WorkloadError> {
         plan(Workload::new(Pattern::Goal(goal)), &network(hosts, hosts), 1)
     }
 
@@ -133,7 +133,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.goal");
         std::fs::write(&file, text).unwrap();
-        laid(goal(&file), 4)
+        built(goal(&file), 4)
     }
 
     const PING_PONG: &str = "\
@@ -208,7 +208,7 @@ rank 1 {
         let file = folder.path().join("a.goal");
         std::fs::write(&file, PING_PONG).unwrap();
         let goal = Goal { time_unit: Time(500), overhead: Time(7), ..goal(&file) };
-        let (sent, end) = sends(laid(goal, 4).unwrap());
+        let (sent, end) = sends(built(goal, 4).unwrap());
         assert_eq!(sent[0].0, Time(50_007));
         // The other rank receives and sends, then this one receives.
         assert_eq!((sent[1].0, end), (Time(50_021), Time(50_028)));
@@ -222,7 +222,7 @@ rank 1 {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.goal");
         std::fs::write(&file, text).unwrap();
-        let (sent, _) = sends(laid(Goal { overhead: Time::from_ns(10), ..goal(&file) }, 4).unwrap());
+        let (sent, _) = sends(built(Goal { overhead: Time::from_ns(10), ..goal(&file) }, 4).unwrap());
         assert_eq!(sent[0].0, Time::from_ns(10 + 5 + 10));
     }
 
@@ -320,7 +320,7 @@ rank 1 {
         let long = format!("num_ranks 1\nrank 0 {{\n{}", "x ".repeat(40_000));
         let error = read(long).unwrap_err().to_string();
         assert!(error.ends_with("a.goal:3: expected a line of less than 65536 bytes"), "{error}");
-        assert!(laid(goal(Path::new("/nowhere.goal")), 4).unwrap_err().to_string().contains("cannot read"));
+        assert!(built(goal(Path::new("/nowhere.goal")), 4).unwrap_err().to_string().contains("cannot read"));
     }
 
     #[test]

@@ -209,7 +209,7 @@ mod tests {
     use crate::{Message, Options, Pattern, Workload};
 
     /// On 32 hosts with links of 100 Gb/s.
-    fn lay(hotspot: Hotspot) -> Result<Plan, WorkloadError> {
+    fn build(hotspot: Hotspot) -> Result<Plan, WorkloadError> {
         plan(Workload::new(Pattern::Hotspot(hotspot)), &network(32, 2), 1)
     }
 
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_default_is_the_test_of_the_paper() {
-        let mut plan = lay(Hotspot::default()).unwrap();
+        let mut plan = build(Hotspot::default()).unwrap();
         assert_eq!(plan.groups, ["hot", "cold", "victim"]);
         let sent = timed(&mut plan);
         let (from, until, end) = (Time::from_ms(10), Time::from_ms(30), Time::from_ms(50));
@@ -321,7 +321,7 @@ mod tests {
             (Hotspot { until: Time::from_ms(10), ..Default::default() }, "until: "),
             (Hotspot { duration: Time::ZERO, ..Default::default() }, "duration: "),
         ] {
-            let error = lay(wrong).unwrap_err().to_string();
+            let error = build(wrong).unwrap_err().to_string();
             assert!(error.starts_with(field), "{error}");
         }
     }

@@ -1,13 +1,14 @@
-//! What a flow leaves behind at its two ends: rows that wait in [series](crate::Series) until the run is over, when they become its record.
+//! What the nodes of a run record of flows: sender and receiver records, observations at switches, and rows of windows and packets. They wait in
+//! [series](crate::Series) until the run is over, when they are joined to the records of flows.
 
 use netloom_units::Time;
 
 use crate::records::{FlowRecord, WindowRecord};
 
-/// What its sender knows of a flow. The fields are those of [`FlowRecord`].
+/// A flow's final state at its sender. The fields are those of [`FlowRecord`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they have their documentation there")]
-pub struct SenderHalf {
+pub struct SenderRecord {
     pub src: u32,
     pub dst: u32,
     pub flow: u32,
@@ -32,23 +33,23 @@ pub struct SenderHalf {
     pub non_default_decisions: u64,
 }
 
-/// How many decisions a switch has taken on packets of a flow. Rows of the same flow are to be added up.
+/// How many decisions a switch has taken on packets of a flow. Rows of one flow are added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SwitchHalf {
+pub struct DecisionRow {
     /// Sending host.
     pub src: u32,
     /// Number of the flow at its source.
     pub flow: u32,
-    /// Decisions among several ports or ways.
+    /// Decisions among several ports or paths.
     pub decisions: u64,
     /// Those whose outcome was another than without adaptation.
     pub non_default_decisions: u64,
 }
 
-/// What its receiver knows of a flow. Rows of the same flow are to be [added up](Self::add): what comes when all of it has come makes a row
-/// of its own.
+/// A flow's final state at its receiver. Rows of one flow are [added up](Self::add): packets that come after its completion make a row
+/// of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReceiverHalf {
+pub struct ReceiverRecord {
     /// Sending host.
     pub src: u32,
     /// Number of the flow at its source.
@@ -77,16 +78,17 @@ pub struct ReceiverHalf {
     pub path_changes: u32,
 }
 
-impl SenderHalf {
-    /// The record of the flow, without what its receiver knows.
-    #[expect(clippy::cast_possible_truncation, reason = "groups have numbers of 16 bits: Mix::lay")]
+impl SenderRecord {
+    /// The record of the flow, without the receiver's part.
+    #[expect(clippy::cast_possible_truncation, reason = "groups have numbers of 16 bits: Mix::build")]
     pub fn record(self) -> FlowRecord {
-        let SenderHalf { src, dst, flow, group, class, stream, bytes, start, sender_fct, ideal_fct, .. } =
-            self;
-        let SenderHalf {
+        let SenderRecord {
+            src, dst, flow, group, class, stream, bytes, start, sender_fct, ideal_fct, ..
+        } = self;
+        let SenderRecord {
             packets, returned_to_sender, retransmissions, timeouts, cnms, cnps, flowlets, ..
         } = self;
-        let SenderHalf { stretched, drains, drain_time, decisions, non_default_decisions, .. } = self;
+        let SenderRecord { stretched, drains, drain_time, decisions, non_default_decisions, .. } = self;
         FlowRecord {
             src,
             dst,
@@ -115,9 +117,9 @@ impl SenderHalf {
     }
 }
 
-impl ReceiverHalf {
-    /// Adds another row of the same flow.
-    pub fn add(&mut self, other: &ReceiverHalf) {
+impl ReceiverRecord {
+    /// Adds another row of this flow.
+    pub fn add(&mut self, other: &ReceiverRecord) {
         self.completed = self.completed.or(other.completed);
         self.delivered += other.delivered;
         self.before_warm_up += other.before_warm_up;
@@ -131,7 +133,7 @@ impl ReceiverHalf {
         self.path_changes += other.path_changes;
     }
 
-    /// Writes what the receiver knows into the flow's record.
+    /// Writes the receiver's part into the flow's record.
     pub fn complete(&self, flow: &mut FlowRecord) {
         flow.fct = self.completed.map(|at| at - flow.start);
         flow.delivered = self.delivered;
@@ -146,9 +148,9 @@ impl ReceiverHalf {
     }
 }
 
-/// What a flow delivered in one window, as its receiver knows it.
+/// What a flow delivered in one window, as its receiver counted it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WindowHalf {
+pub struct WindowRow {
     /// Sending host.
     pub src: u32,
     /// Receiving host.
@@ -161,9 +163,9 @@ pub struct WindowHalf {
     pub bytes: u64,
 }
 
-/// A part of the [`PacketStatistics`](crate::PacketStatistics) of a flow: one of their numbers.
+/// One number of the [`PacketStatistics`](crate::PacketStatistics) of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PacketHalf {
+pub struct PacketStatisticsRow {
     /// Sending host.
     pub src: u32,
     /// Number of the flow at its source.
@@ -175,9 +177,9 @@ pub struct PacketHalf {
     pub(crate) value: u64,
 }
 
-/// What a switch saw of a flow while it remembered it. Those of the same flow and switch are to be joined; a subflow counts for itself.
+/// What a switch observed of a flow while it had an entry for it. Observations of one flow and switch are joined; a subflow counts for itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Passage {
+pub struct FlowObservationRecord {
     /// Sending host.
     pub src: u32,
     /// Number of the flow at its source.
@@ -200,11 +202,11 @@ pub struct Passage {
     pub base_rtt: Time,
 }
 
-impl WindowHalf {
+impl WindowRow {
     /// The record, of a flow of that kind of traffic.
     #[expect(clippy::cast_possible_truncation, reason = "at most 1,000 windows: Measure::check_windows")]
     pub fn record(self, group: u16) -> WindowRecord {
-        let WindowHalf { src, dst, flow, window, bytes } = self;
+        let WindowRow { src, dst, flow, window, bytes } = self;
         WindowRecord { window: window as u16, src, dst, flow, group, bytes }
     }
 }
