@@ -525,3 +525,31 @@ impl Accounts {
         self.returns.cut(port, buffered.iter().map(|&buffered| buffer - buffered));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_paused_queue_resumes_as_far_below_its_threshold_as_is_configured() {
+        let resumes = |shared: u64| {
+            // Of 100,000 bytes 39,000 are used when the packet has left: half of the rest is the threshold, 30,500.
+            let mut memory = Shared {
+                queues: 1,
+                pause_size: 64,
+                alpha: 1 << 19,
+                reserve: 1000,
+                resume: 2000,
+                pool: 100_000,
+                used: 40_000,
+                headroom: vec![0],
+                buffered: vec![SharedAccount { bytes: 1000 + shared + 1000, headroom: 0, is_paused: true }],
+                paused: 1,
+            };
+            let resumes = memory.release_paused(0, 0, 1000);
+            assert_eq!((memory.used, memory.paused), (39_000, u32::from(!resumes)));
+            resumes
+        };
+        assert_eq!([28_500, 28_501].map(resumes), [true, false]);
+    }
+}

@@ -213,3 +213,19 @@ impl Dropped {
         self.control[cause as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netloom_units::random;
+
+    use super::*;
+
+    #[test]
+    fn a_channel_is_within_a_cut_from_its_beginning_to_its_end() {
+        let cuts = vec![(Time(10), Time(20)), (Time(30), Time(40))];
+        let random = random::Node::Marking.stream(1, 1);
+        let faults = ChannelFaults::new(cuts, Vec::new(), random).unwrap();
+        let within = [9, 10, 19, 20, 29, 30, 39, 40].map(|now| faults.is_within_a_cut(Time(now)));
+        assert_eq!(within, [false, true, true, false, false, true, true, false]);
+    }
+}

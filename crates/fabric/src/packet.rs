@@ -411,3 +411,49 @@ impl Packet {
 
 const _: () = assert!(size_of::<Packet>() == 48 && size_of::<PacketKind>() == 1);
 const _: () = assert!(PacketKind::Report.index() < PacketKind::MOST);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_say_what_was_set_and_nothing_else() {
+        let plain = Flags::new(5, false);
+        let says = |flags: Flags| {
+            let bits = [flags.is_marked(), flags.is_last(), flags.has_more(), flags.drain_epoch()];
+            (bits, flags.is_of_class(), flags.class())
+        };
+        assert_eq!(says(plain), ([false; 4], false, 5));
+        assert_eq!(says(Flags::new(5, true)), ([false, true, false, false], false, 5));
+        assert_eq!(says(plain.of_class()), ([false; 4], true, 5));
+        assert_eq!(says(plain.with_mark(true)), ([true, false, false, false], false, 5));
+        assert_eq!(says(plain.with_mark(true).with_mark(false)), says(plain));
+        let mut set = plain;
+        set.set_more(true);
+        set.set_drain_epoch(true);
+        assert_eq!(says(set), ([false, false, true, true], false, 5));
+        set.mark(true);
+        assert_eq!(says(set), ([true, false, true, true], false, 5));
+        let mut unset = plain;
+        unset.set_more(false);
+        unset.set_drain_epoch(false);
+        unset.set_urgent(false);
+        unset.mark(false);
+        assert_eq!(unset, plain);
+        unset.set_urgent(true);
+        assert!(unset.is_urgent() && !plain.is_urgent());
+    }
+
+    #[test]
+    fn a_trail_counts_channels_and_knows_the_virtual_channel() {
+        let mut trail = Trail::START;
+        assert_eq!((trail.hops(), trail.vc()), (0, None));
+        trail.cross();
+        trail = trail.by(3);
+        trail.cross();
+        assert_eq!((trail.hops(), trail.vc()), (2, Some(3)));
+        assert_eq!((trail.by(0).hops(), trail.by(0).vc()), (2, Some(0)));
+        assert_eq!((trail.fresh().hops(), trail.fresh().vc()), (2, None));
+        assert_eq!(Trail::after(9).hops(), 9);
+    }
+}

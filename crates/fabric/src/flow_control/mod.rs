@@ -112,3 +112,17 @@ impl Cable {
         Bytes(2 * packet.0 + begun.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_classes_have_one_virtual_channel_each() {
+        let most = |flow_control: FlowControl| [1, 2].map(|classes| flow_control.most_vcs(classes));
+        assert_eq!(most(FlowControl::Lossy(Default::default())), [1, 1]);
+        assert_eq!(most(FlowControl::Pfc(Default::default())), [MOST_PRIORITIES, 1]);
+        assert_eq!(most(FlowControl::PfcShared(Default::default())), [MOST_PRIORITIES, 1]);
+        assert_eq!(most(FlowControl::Credits(Default::default())), [MOST_VCS, 1]);
+    }
+}
