@@ -316,3 +316,43 @@ impl Rules {
         if self.vcs == 1 { 0 } else { ((queue - DATA) % usize::from(self.vcs)) as u8 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{FabricOptions, TrafficClass};
+    use crate::flow_control::credits::Credits;
+    use crate::packet::{Flags, Trail};
+
+    fn rules(classes: &[Option<u32>], vcs: u8) -> Rules {
+        let classes = classes.iter().map(|&share| TrafficClass { share }).collect();
+        let options = FabricOptions { classes, ..FabricOptions::default() };
+        let flow_control = FlowControl::Credits(Credits::default());
+        Rules::new(&Fabric { options, flow_control, ..Fabric::default() }, Bytes(4096), vcs)
+    }
+
+    #[test]
+    fn a_data_queue_is_that_of_a_class_and_a_virtual_channel() {
+        let one_class = rules(&[], 3);
+        assert_eq!([0, 1, 2].map(|queue| one_class.describe_queue(queue)), [(0, 0), (0, 1), (0, 2)]);
+        // Strict classes come first, whatever their number.
+        let classes = rules(&[Some(1), None, Some(2)], 1);
+        assert_eq!([0, 1, 2].map(|queue| classes.describe_queue(queue)), [(1, 0), (0, 0), (2, 0)]);
+        assert_eq!([0, 1, 2].map(|class| classes.first_queue(class)), [1, 0, 2]);
+    }
+
+    #[test]
+    fn a_packet_leaves_in_the_queue_of_its_class_by_the_virtual_channel_that_it_takes_next() {
+        let (classes, channels) = (rules(&[Some(1), None, Some(2)], 1), rules(&[], 3));
+        let packet = |class, vc| {
+            let trail = Trail::START.by(vc);
+            Packet { flags: Flags::new(class, false), trail, ..Packet::EMPTY }
+        };
+        let of_class = |class| classes.queue_out(&packet(class, 0), || Step::Same) - DATA;
+        assert_eq!([0, 1, 2].map(of_class), [1, 0, 2]);
+        let next = |vc, step| channels.queue_out(&packet(0, vc), || step) - DATA;
+        assert_eq!([next(1, Step::First), next(1, Step::Same), next(1, Step::Next)], [0, 1, 2]);
+        assert_eq!(next(2, Step::Next), 2, "there is no further one");
+        assert_eq!(channels.queue_in(&packet(0, 2)), 2);
+    }
+}

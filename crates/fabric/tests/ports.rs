@@ -606,13 +606,14 @@ fn a_port_estimates_how_much_of_its_link_it_uses_by_what_has_started() {
     assert_eq!(used, [400, 400, 464, 864, 1264, 632, 316]);
 }
 
-/// Eight packets of 200 B come at once. One byte may wait unmarked at one port, a thousand at the other.
+/// Eight packets of 200 B come at once. One byte may wait unmarked at one port, a thousand at the other. It is the same under every flow control.
 #[test]
 fn a_port_marks_by_its_own_thresholds_where_it_has_some() {
-    let marked = |mark| {
+    let marked = |control: FlowControl, mark| {
         let step = |at| Ecn { kmin: Bytes(at), kmax: Bytes(at), pmax: 1.0, mark };
         let own = netloom_fabric::PortSpec { ecn: Some(step(1000)), ..spec(1) };
-        let fabric = lossy(FabricOptions { ecn: Some(step(1)), ..options() });
+        let options = FabricOptions { ecn: Some(step(1)), ..options() };
+        let fabric = Fabric { options, ..with(control) };
         let mut node = Node::new(&fabric, 1, vec![spec(0), own]);
         for port in 0..2 {
             for seq in 0..8 {
@@ -625,10 +626,18 @@ fn a_port_marks_by_its_own_thresholds_where_it_has_some() {
         assert_eq!(marks, [0, 1].map(|port| marked[port].len() as u64));
         marked
     };
-    // The first is sent at once, the second finds nothing; the eighth at the other port is the first to find more than 1000 B.
-    assert_eq!(marked(Mark::Arrival), [vec![2, 3, 4, 5, 6, 7], vec![7]]);
-    // The first and the last leave nothing behind; the second at the other port is the only one to leave more than 1000 B.
-    assert_eq!(marked(Mark::Departure), [vec![1, 2, 3, 4, 5, 6], vec![1]]);
+    let controls = [
+        FlowControl::Lossy(Lossy::default()),
+        FlowControl::Pfc(Pfc::default()),
+        FlowControl::PfcShared(PfcShared::default()),
+        FlowControl::Credits(Credits::default()),
+    ];
+    for control in controls {
+        // The first is sent at once, the second finds nothing; the eighth at the other port is the first to find more than 1000 B.
+        assert_eq!(marked(control.clone(), Mark::Arrival), [vec![2, 3, 4, 5, 6, 7], vec![7]]);
+        // The first and the last leave nothing behind; the second at the other port is the only one to leave more than 1000 B.
+        assert_eq!(marked(control, Mark::Departure), [vec![1, 2, 3, 4, 5, 6], vec![1]]);
+    }
 }
 
 /// Numbers of the marked packets that have left through a channel.

@@ -59,3 +59,17 @@ impl Credits {
         Invalid::at_least("credit_size", self.credit_size, Bytes(1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sixteenth_of_a_buffer_goes_back_together_unless_a_packet_needs_the_room() {
+        let credits = |buffer: u64| Credits { buffer: Bytes(buffer), batch: None, ..Credits::default() };
+        assert_eq!(credits(16_000).batch(4_000), 1_000);
+        assert_eq!(credits(16_000).batch(15_500), 500);
+        let stated = Credits { batch: Some(Bytes(123)), ..credits(16_000) };
+        assert_eq!(stated.batch(4_000), 123);
+    }
+}
