@@ -1,4 +1,4 @@
-"""What docs/tutorial/own-scheme.md says of a balancer of one's own, done with a copy of the sources."""
+"""What docs/tutorial/own-scheme.md says of a balancer and of a protocol of one's own, done with a copy of the sources."""
 
 import os
 import re
@@ -6,9 +6,26 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "tutorial" / "own-scheme.md").read_text()
-SECTION = PAGE.split("## A balancer whose switches signal each other")[1].split("\n## ")[0]
+SOURCES = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "crates",
+    "benches",
+    "python",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+    "README.md",
+]
+
+
+def blocks(heading):
+    """The Rust of a section, block by block."""
+    section = PAGE.split(f"## {heading}")[1].split("\n## ")[0]
+    return re.findall(r"```rust\n(.*?)```", section, re.DOTALL)
 
 
 def insert(path, before, line):
@@ -17,37 +34,49 @@ def insert(path, before, line):
     path.write_text(text.replace(before, line + before))
 
 
-def test_the_balancer_of_the_page_is_one_file_and_three_lines():
+@pytest.fixture(scope="module")
+def copy():
+    """The folder of the copy, whose files keep their times, so that cargo builds again only what has changed."""
     copy = ROOT / "target" / "own-scheme"
     shutil.rmtree(copy, ignore_errors=True)
-    for name in [
-        "Cargo.toml",
-        "Cargo.lock",
-        "crates",
-        "benches",
-        "python",
-        "LICENSE-MIT",
-        "LICENSE-APACHE",
-        "README.md",
-    ]:
+    copy.mkdir(parents=True)
+    for name in SOURCES:
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("target", "node_modules"))
         elif source.exists():
-            copy.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, copy / name)
-    scheme, lists, machine, test = re.findall(r"```rust\n(.*?)```", SECTION, re.DOTALL)
-    module, entry = lists.splitlines()
-    routing = copy / "crates" / "routing" / "src"
-    (routing / "granularity" / "leave_busy.rs").write_text(scheme)
-    insert(routing / "granularity" / "mod.rs", "pub mod packet;\n", module + "\n")
-    insert(routing / "granularity" / "mod.rs", '        "conweave" =>', f"        {entry}\n")
-    insert(routing / "path_selector" / "machines.rs", "    conga: Leaf,\n", f"    {machine}")
-    (copy / "crates" / "sim" / "tests" / "leave_busy.rs").write_text(test)
+            shutil.copy2(source, copy / name)
+    return copy
+
+
+def run(copy, test, source):
+    (copy / "crates" / "sim" / "tests" / f"{test}.rs").write_text(source)
     subprocess.run(
-        ["cargo", "test", "--profile", "checked", "--quiet", "-p", "netloom-sim", "--test", "leave_busy"],
+        ["cargo", "test", "--profile", "checked", "--quiet", "-p", "netloom-sim", "--test", test],
         cwd=copy,
         # Not that of the sources, whose builds cargo could take for those of the copy.
         env={**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target" / "own-scheme-target")},
         check=True,
     )
+
+
+def test_the_balancer_is_one_file_and_three_lines(copy):
+    scheme, lists, machine, test = blocks("A balancer whose switches signal each other")
+    module, entry = lists.splitlines()
+    routing = copy / "crates" / "routing" / "src"
+    (routing / "granularity" / "leave_busy.rs").write_text(scheme)
+    insert(routing / "granularity" / "mod.rs", "pub mod packet;\n", module + "\n")
+    insert(routing / "granularity" / "mod.rs", '            "conweave" =>', f"            {entry}\n")
+    insert(routing / "path_selector" / "machines.rs", "    conga: Leaf,\n", f"    {machine}")
+    run(copy, "leave_busy", test)
+
+
+def test_the_protocol_is_one_folder_and_an_entry(copy):
+    declaration, at_hosts, entry, test = blocks("A protocol of your own")
+    protocol = copy / "crates" / "sim" / "src" / "protocol"
+    (protocol / "announce").mkdir()
+    (protocol / "announce" / "mod.rs").write_text(declaration)
+    (protocol / "announce" / "host.rs").write_text(at_hosts)
+    insert(protocol / "mod.rs", "pub(crate) mod at_hosts;\n", "pub(crate) mod announce;\n")
+    insert(protocol / "mod.rs", "            pulls::Pulls:", f"            {entry}")
+    run(copy, "announce", test)
