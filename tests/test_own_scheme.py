@@ -1,4 +1,4 @@
-"""What docs/tutorial/own-scheme.md says of a balancer and of a protocol of one's own, done with a copy of the sources."""
+"""What docs/tutorial/own-scheme.md says of additions of one's own, done with a copy of the sources."""
 
 import os
 import re
@@ -80,3 +80,19 @@ def test_the_protocol_is_one_folder_and_an_entry(copy):
     insert(protocol / "mod.rs", "pub(crate) mod at_hosts;\n", "pub(crate) mod announce;\n")
     insert(protocol / "mod.rs", "            pulls::Pulls:", f"            {entry}")
     run(copy, "announce", test)
+
+
+def test_a_topology_and_a_workload_are_a_file_each_and_an_entry(copy):
+    family, pattern, lines, test = blocks("A topology, and a workload")
+    lines = lines.splitlines(keepends=True)
+    families = copy / "crates" / "topology" / "src" / "families"
+    (families / "ring.rs").write_text(family)
+    insert(families / "mod.rs", "mod slim_fly;\n", lines[0])
+    insert(families / "mod.rs", "pub use slim_fly::", lines[1])
+    insert(families.parent / "topology.rs", '        "slim-fly" =>', " " * 8 + lines[2])
+    patterns = copy / "crates" / "workload" / "src" / "pattern"
+    (patterns / "next.rs").write_text(pattern)
+    insert(patterns / "mod.rs", "mod ns3_flows;\n", lines[3])
+    insert(patterns / "mod.rs", "pub use ns3_flows::", lines[4])
+    insert(patterns / "mod.rs", '        "ns3-flows" =>', " " * 8 + lines[5])
+    run(copy, "ring", test)

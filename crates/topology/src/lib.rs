@@ -62,10 +62,7 @@ pub use bisection::Bisection;
 pub use cost::{CablePrice, Cables, Cost, CostModel, Layout, SwitchPrice};
 pub use distance::{DistanceHistogram, UNREACHABLE, distances_from};
 pub use error::NetworkError;
-pub use families::{
-    Arrangement, Complete, Crossbar, Dragonfly, DragonflyPreset, EquivalentJellyfish, FatTree, FatTreePreset,
-    HyperX, Jellyfish, KaryNTree, LeafSpine, Lifting, SlimFly, Xgft, Xpander,
-};
+pub use families::*;
 pub use formats::{Dot, EdgeList, ExportFormat, GraphMl, HtsimTopo, Json, Ns3};
 pub use matching::{EXACT_MATCHING_LIMIT, Matching, longest_matching};
 pub use metrics::Metrics;

@@ -5,10 +5,7 @@ use std::path::Path;
 use netloom_units::kinds;
 
 use crate::error::NetworkError;
-use crate::families::{
-    Complete, Crossbar, Dragonfly, EquivalentJellyfish, FatTree, HyperX, Jellyfish, KaryNTree, LeafSpine,
-    SlimFly, Xgft, Xpander,
-};
+use crate::families::*;
 use crate::formats::{Dot, EdgeList, GraphMl, HtsimTopo, Json, Ns3};
 use crate::network::Network;
 

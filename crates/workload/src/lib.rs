@@ -57,12 +57,7 @@ mod traffic;
 pub use error::WorkloadError;
 pub use map::Map;
 pub use options::{Destination, Options, Placement};
-pub use pattern::{
-    Adversarial, Algorithm, AllToAll, Application, Bernoulli, Bursty, Chakra, Collective, Degree, FlowList,
-    Goal, HotSources, Hotspot, HtsimMatrix, Idle, Incast, Mix, Ns3Flows, OffDiagonal, Order, Part, Pattern,
-    Permutation, Poisson, Scale, ScaleTable, Severity, Shuffle, Skeleton, StartUnit, Stencil, Uniform,
-    Victim, WorstCase,
-};
+pub use pattern::*;
 pub use plan::{HostWork, Message, Overlap, Plan, PlanContext, Workload};
 pub use program::Action;
 pub use servers::{NicSelection, Rails, Servers, Wiring};
