@@ -48,7 +48,7 @@ use crate::host::reorder_buffer::Reordering;
 use crate::host::send_queue::SendQueue;
 use crate::host::sent::Sent;
 use crate::observe::sampler::Sampler;
-use crate::protocol::AtHost;
+use crate::protocol::state::AtHost;
 use crate::world::World;
 
 /// The port of a host's NIC.

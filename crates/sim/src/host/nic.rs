@@ -15,7 +15,7 @@ use crate::host::pacing::{Eligible, Paces};
 use crate::host::send_queue::{Next, SendQueue};
 use crate::host::{Host, NIC};
 use crate::message::Message;
-use crate::protocol::AtHost;
+use crate::protocol::state::AtHost;
 use crate::world::World;
 
 /// The flows, and all that has a say in when they send.

@@ -37,7 +37,7 @@ pub(crate) trait HostProtocol: Protocol {
     #[inline(always)]
     fn on_sent(_: &mut Host, _: &mut Ctx<'_, impl Scheduler<Message>>, _: &Packet) {}
 
-    /// Acts, if [the time for it](crate::protocol::declaration::HostState::next_wake) has come; returns whether it has.
+    /// Acts, if [the time for it](crate::protocol::state::HostState::next_wake) has come; returns whether it has.
     #[inline(always)]
     fn wake(_: &mut Host, _: &mut Ctx<'_, impl Scheduler<Message>>) -> bool {
         false

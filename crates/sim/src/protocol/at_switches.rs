@@ -1,4 +1,4 @@
-//! What protocols do at switches that [hand packets to them](crate::protocol::declaration::Protocol::takes_part).
+//! What protocols do at switches that [hand packets to them](crate::protocol::state::ProtocolState::takes_part).
 
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;

@@ -1,4 +1,4 @@
-//! What a protocol says of itself: its packets, its timers and what it keeps at nodes. The engine's lookahead, the least size of buffers, the
+//! What a protocol says of itself: its packets and timers. The engine's lookahead, the least size of buffers, the
 //! accounts at the end of a run and the names in traces are derived from this.
 
 use std::convert::Infallible;
@@ -6,11 +6,8 @@ use std::fmt::Debug;
 
 use netloom_fabric::{Fabric, Flags, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::Routing;
-use netloom_topology::NodeId;
 use netloom_transport::Transport;
 use netloom_units::{Bytes, Time};
-
-use crate::world::World;
 
 /// The parts of a configuration by which a protocol knows whether it is in use.
 #[derive(Clone, Copy)]
@@ -23,66 +20,17 @@ pub(crate) struct Parts<'a> {
 /// The timers of a protocol that sets none.
 pub(crate) type NoTimer = Infallible;
 
-/// A protocol, as far as others must know it. What it does is in [`HostProtocol`](crate::protocol::at_hosts::HostProtocol) and
+/// A protocol, as far as others must know it. What it keeps is in [`ProtocolState`](crate::protocol::state::ProtocolState), what it does in [`HostProtocol`](crate::protocol::at_hosts::HostProtocol) and
 /// [`SwitchProtocol`](crate::protocol::at_switches::SwitchProtocol).
 pub(crate) trait Protocol {
     /// Its kinds of packets.
     const PACKETS: &'static [PacketFacts];
-
-    /// What it keeps at a host.
-    type AtHost: HostState;
-
-    /// What it keeps at a switch.
-    type AtSwitch: SwitchState;
 
     /// The timers that it sets; [`NoTimer`] if it sets none.
     type Timer: Copy + Debug;
 
     /// The sizes of all that it sends where it is in use, and of nothing where it is not.
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize>;
-
-    /// Whether a switch, which may have hosts, has to hand packets to it, rather than only carry them.
-    fn takes_part(_: &World, _has_hosts: bool, _: &Self::AtSwitch) -> bool {
-        false
-    }
-}
-
-/// What a protocol keeps at a host.
-pub(crate) trait HostState: Debug + Default {
-    /// Whether it has a say in when flows send.
-    #[inline(always)]
-    fn gates(&self) -> bool {
-        false
-    }
-
-    /// When packets to a host may leave, as far as it has a say.
-    #[inline(always)]
-    fn ready_at(&self, _dst: u32) -> Time {
-        Time::ZERO
-    }
-
-    /// When it wants to act next, besides its timers and packets. A host of which this may be asked is [watched](crate::host::Host::watch).
-    #[inline(always)]
-    fn next_wake(&self) -> Option<Time> {
-        None
-    }
-}
-
-impl HostState for () {}
-
-/// What a protocol keeps at a switch.
-pub(crate) trait SwitchState: Debug {
-    /// That of a switch which nothing has reached.
-    fn new(world: &World, id: NodeId) -> Self;
-
-    /// The packets that it holds.
-    fn buffered(&self) -> impl Iterator<Item = &Packet> {
-        std::iter::empty()
-    }
-}
-
-impl SwitchState for () {
-    fn new(_: &World, _: NodeId) -> Self {}
 }
 
 /// A size on the wire.

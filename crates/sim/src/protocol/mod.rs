@@ -1,5 +1,5 @@
 //! Protocols: whatever has packets of its own. Each is one folder: what others must know of it (its
-//! [declaration](declaration::Protocol)), what it keeps, and what it does at [hosts](at_hosts::HostProtocol) and at
+//! [declaration](declaration::Protocol)), [what it keeps](state::ProtocolState), and what it does at [hosts](at_hosts::HostProtocol) and at
 //! [switches](at_switches::SwitchProtocol). A new one is a folder and an entry in the list below.
 
 /// Hands every protocol to a macro: its folder, its name, its control packets and, after a bar, the fabric's own packets that are its business. Where several
@@ -33,18 +33,15 @@ pub(crate) mod link;
 pub(crate) mod pulls;
 pub(crate) mod qcn;
 pub(crate) mod reports;
+pub(crate) mod state;
 pub(crate) mod telemetry;
 pub(crate) mod trimming;
 pub(crate) mod unreachable;
 
-use netloom_fabric::{Packet, PacketKind};
-use netloom_topology::NodeId;
-use netloom_units::{Bytes, Time};
+use netloom_fabric::PacketKind;
+use netloom_units::Bytes;
 
-use crate::protocol::declaration::{
-    HostState, PacketFacts, Parts, Protocol, SwitchState, WireSize, facts_in,
-};
-use crate::world::World;
+use crate::protocol::declaration::{PacketFacts, Parts, Protocol, WireSize, facts_in};
 
 macro_rules! declare {
     ($($module:ident::$Protocol:ident: $($kind:ident),* $(| $($own:ident),+)?;)*) => {
@@ -91,61 +88,6 @@ macro_rules! declare {
         pub(crate) enum Timer {
             $($Protocol(<$module::$Protocol as Protocol>::Timer),)*
         }
-
-        /// What the protocols keep at a host.
-        #[derive(Debug, Default)]
-        pub(crate) struct AtHost {
-            $(pub(crate) $module: <$module::$Protocol as Protocol>::AtHost,)*
-        }
-
-        impl AtHost {
-            /// Whether any has a say in when flows send.
-            #[inline(always)]
-            pub(crate) fn gates(&self) -> bool {
-                $(self.$module.gates())||*
-            }
-
-            /// When packets to a host may leave, as far as they have a say.
-            #[inline(always)]
-            pub(crate) fn ready_at(&self, dst: u32) -> Time {
-                Time::ZERO$(.max(self.$module.ready_at(dst)))*
-            }
-
-            /// When any wants to act next, besides timers and packets.
-            #[inline(always)]
-            pub(crate) fn next_wake(&self) -> Option<Time> {
-                let mut next: Option<Time> = None;
-                $(
-                    if let Some(wake) = self.$module.next_wake() {
-                        next = Some(next.map_or(wake, |next| next.min(wake)));
-                    }
-                )*
-                next
-            }
-        }
-
-        /// What the protocols keep at a switch.
-        #[derive(Debug)]
-        pub(crate) struct AtSwitch {
-            $(pub(crate) $module: <$module::$Protocol as Protocol>::AtSwitch,)*
-        }
-
-        impl AtSwitch {
-            /// That of a switch which nothing has reached.
-            pub(crate) fn new(world: &World, id: NodeId) -> Self {
-                AtSwitch { $($module: SwitchState::new(world, id),)* }
-            }
-
-            /// The packets that they hold.
-            pub(crate) fn buffered(&self) -> impl Iterator<Item = &Packet> {
-                std::iter::empty()$(.chain(self.$module.buffered()))*
-            }
-
-            /// Whether a switch, which may have hosts, has to hand packets to any of them.
-            pub(crate) fn take_part(&self, world: &World, has_hosts: bool) -> bool {
-                $(<$module::$Protocol as Protocol>::takes_part(world, has_hosts, &self.$module))||*
-            }
-        }
     };
 }
 
@@ -169,6 +111,8 @@ pub(crate) fn largest_queued(parts: Parts<'_>) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use netloom_fabric::Packet;
+
     use super::*;
     use crate::protocol::declaration::{Account, Origin};
 

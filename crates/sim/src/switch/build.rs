@@ -11,7 +11,7 @@ use netloom_units::{Time, random};
 
 use crate::numbering::Numbering;
 use crate::observe::sampler::Sampler;
-use crate::protocol::AtSwitch;
+use crate::protocol::state::AtSwitch;
 use crate::switch::next_hop_cache::NextHopCache;
 use crate::switch::{Duties, Switch};
 use crate::wiring::Wiring;

@@ -13,7 +13,7 @@ use netloom_units::{Time, fetch};
 
 use crate::observe::gap_monitor::GapMonitor;
 use crate::observe::sampler::Sampler;
-use crate::protocol::AtSwitch;
+use crate::protocol::state::AtSwitch;
 use crate::switch::next_hop_cache::NextHopCache;
 
 /// An output-queued switch.

@@ -3,6 +3,7 @@
 pub(crate) mod switch;
 
 use crate::protocol::declaration::{NoTimer, PacketFacts, Parts, Protocol, WireSize};
+use crate::protocol::state::ProtocolState;
 use crate::world::World;
 
 /// No packets of its own.
@@ -11,13 +12,16 @@ pub(crate) struct Conga;
 impl Protocol for Conga {
     const PACKETS: &'static [PacketFacts] = &[];
 
-    type AtHost = ();
-    type AtSwitch = ();
     type Timer = NoTimer;
 
     fn wire_sizes(_: Parts<'_>) -> Vec<WireSize> {
         Vec::new()
     }
+}
+
+impl ProtocolState for Conga {
+    type AtHost = ();
+    type AtSwitch = ();
 
     fn takes_part(world: &World, _: bool, (): &()) -> bool {
         world.routing.conga().is_some()

@@ -9,6 +9,7 @@ use netloom_routing::edges::SIGNAL_SIZE;
 use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSize};
 use crate::protocol::edge_signals::reorder_queues::{FlushDue, ReorderQueues};
 use crate::protocol::packets::SIGNAL;
+use crate::protocol::state::ProtocolState;
 use crate::world::World;
 
 /// What switches tell each other of a flow: the scheme's word is the packet's tag.
@@ -18,13 +19,16 @@ impl Protocol for EdgeSignals {
     const PACKETS: &'static [PacketFacts] =
         &[PacketFacts::control(SIGNAL, "signal", Origin::Switch).with_own_tag()];
 
-    type AtHost = ();
-    type AtSwitch = ReorderQueues;
     type Timer = FlushDue;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
         parts.routing.has_edges().then(|| WireSize::queued(SIGNAL_SIZE)).into_iter().collect()
     }
+}
+
+impl ProtocolState for EdgeSignals {
+    type AtHost = ();
+    type AtSwitch = ReorderQueues;
 
     fn takes_part(world: &World, _: bool, _: &ReorderQueues) -> bool {
         world.routing.has_edges()

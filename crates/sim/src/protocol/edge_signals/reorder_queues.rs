@@ -9,7 +9,7 @@ use netloom_units::Time;
 use rustc_hash::FxHashMap;
 
 use crate::observe::level::Level;
-use crate::protocol::declaration::SwitchState;
+use crate::protocol::state::SwitchState;
 use crate::world::World;
 
 /// How long a switch holds packets of a flow back.

@@ -7,6 +7,7 @@ use netloom_units::Bytes;
 
 use crate::protocol::declaration::{NoTimer, Origin, PacketFacts, Parts, Protocol, WireSize};
 use crate::protocol::packets::{ACK, CNP, NACK, UNREACHABLE_ACK, UNREACHABLE_CNP, UNREACHABLE_NACK};
+use crate::protocol::state::ProtocolState;
 
 /// Data and their answers.
 pub(crate) struct EndToEnd;
@@ -19,8 +20,6 @@ impl Protocol for EndToEnd {
         PacketFacts::control(CNP, "cnp", Origin::Host).turning_into(UNREACHABLE_CNP),
     ];
 
-    type AtHost = ();
-    type AtSwitch = ();
     type Timer = NoTimer;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
@@ -29,4 +28,9 @@ impl Protocol for EndToEnd {
         let least = Bytes(options.header.0 + u64::from(!options.handshake));
         [least, parts.transport.packet_size(), options.ack_size].map(WireSize::queued).to_vec()
     }
+}
+
+impl ProtocolState for EndToEnd {
+    type AtHost = ();
+    type AtSwitch = ();
 }

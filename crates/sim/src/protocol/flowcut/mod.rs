@@ -9,6 +9,7 @@ use netloom_routing::Placement;
 use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSize};
 use crate::protocol::flowcut::pause::{PauseLimit, PausedClasses};
 use crate::protocol::packets::{FLOW_ACK, XOFF, XON};
+use crate::protocol::state::ProtocolState;
 use crate::world::World;
 
 /// Acknowledgements of what has passed, XOFF and XON.
@@ -21,14 +22,17 @@ impl Protocol for Flowcut {
         PacketFacts::control(XON, "xon", Origin::Switch),
     ];
 
-    type AtHost = PausedClasses;
-    type AtSwitch = ();
     type Timer = PauseLimit;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
         let sizes = parts.routing.counted_flowcuts().map(|flowcut| [flowcut.ack_size, flowcut.frame_size]);
         sizes.into_iter().flatten().map(WireSize::queued).collect()
     }
+}
+
+impl ProtocolState for Flowcut {
+    type AtHost = PausedClasses;
+    type AtSwitch = ();
 
     fn takes_part(world: &World, has_hosts: bool, (): &()) -> bool {
         // Where only first switches count, those between them carry acknowledgements like any packet.

@@ -2,7 +2,7 @@
 
 use netloom_units::Time;
 
-use crate::protocol::declaration::HostState;
+use crate::protocol::state::HostState;
 
 /// The signals that a flow has got from switches.
 #[derive(Debug)]

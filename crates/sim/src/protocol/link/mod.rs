@@ -6,6 +6,7 @@ pub(crate) mod switch;
 use netloom_fabric::{FlowControl, PacketKind};
 
 use crate::protocol::declaration::{NoTimer, PacketFacts, Parts, Protocol, WireSize};
+use crate::protocol::state::ProtocolState;
 
 /// PAUSE frames and credits.
 pub(crate) struct Link;
@@ -17,8 +18,6 @@ impl Protocol for Link {
         PacketFacts::link(PacketKind::Missed, None).freeing_ports(),
     ];
 
-    type AtHost = ();
-    type AtSwitch = ();
     type Timer = NoTimer;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
@@ -30,4 +29,9 @@ impl Protocol for Link {
         };
         vec![WireSize::beside(size)]
     }
+}
+
+impl ProtocolState for Link {
+    type AtHost = ();
+    type AtSwitch = ();
 }

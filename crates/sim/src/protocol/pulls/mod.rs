@@ -6,6 +6,7 @@ pub(crate) mod queue;
 use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSize};
 use crate::protocol::packets::{PULL, REQUEST, UNREACHABLE_PULL};
 use crate::protocol::pulls::queue::{AtHost, PullDue};
+use crate::protocol::state::ProtocolState;
 
 /// PULLs and requests.
 pub(crate) struct Pulls;
@@ -16,12 +17,15 @@ impl Protocol for Pulls {
         PacketFacts::control(REQUEST, "request", Origin::Host),
     ];
 
-    type AtHost = AtHost;
-    type AtSwitch = ();
     type Timer = PullDue;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
         let size = parts.transport.options.ack_size;
         parts.transport.pulls().then(|| WireSize::queued(size)).into_iter().collect()
     }
+}
+
+impl ProtocolState for Pulls {
+    type AtHost = AtHost;
+    type AtSwitch = ();
 }

@@ -7,8 +7,8 @@ use netloom_transport::{PullWindow, Pulls};
 use netloom_units::Time;
 use netloom_units::memory::push_few;
 
-use crate::protocol::declaration::HostState;
 use crate::protocol::packets::REQUEST;
+use crate::protocol::state::HostState;
 
 /// What a host keeps. Absent until first needed, so that an idle host stays small.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::message::Message;
 use crate::protocol::Timer;
-use crate::protocol::declaration::HostState;
+use crate::protocol::state::HostState;
 
 /// The limiters of a host, by destination; absent until first needed.
 #[derive(Debug, Default)]

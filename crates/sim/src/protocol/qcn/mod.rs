@@ -9,6 +9,7 @@ use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSiz
 use crate::protocol::packets::CNM;
 use crate::protocol::qcn::limiter::{LimiterDue, Limiters};
 use crate::protocol::qcn::points::CongestionPoints;
+use crate::protocol::state::ProtocolState;
 use crate::world::World;
 
 /// Congestion notification messages.
@@ -17,13 +18,16 @@ pub(crate) struct Qcn;
 impl Protocol for Qcn {
     const PACKETS: &'static [PacketFacts] = &[PacketFacts::control(CNM, "cnm", Origin::Switch)];
 
-    type AtHost = Limiters;
-    type AtSwitch = CongestionPoints;
     type Timer = LimiterDue;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
         parts.fabric.options.qcn.iter().map(|qcn| WireSize::queued(qcn.cnm_size)).collect()
     }
+}
+
+impl ProtocolState for Qcn {
+    type AtHost = Limiters;
+    type AtSwitch = CongestionPoints;
 
     fn takes_part(world: &World, _: bool, _: &CongestionPoints) -> bool {
         world.fabric.options.qcn.is_some()

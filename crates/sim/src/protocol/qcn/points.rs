@@ -3,7 +3,7 @@
 use netloom_fabric::{CongestionPoint, Packet, Ports};
 use netloom_topology::{NodeId, PortId};
 
-use crate::protocol::declaration::SwitchState;
+use crate::protocol::state::SwitchState;
 use crate::world::World;
 
 /// The congestion points of a switch, one per output queue. Empty without QCN.

@@ -8,8 +8,8 @@ use netloom_topology::{ChannelId, NodeId, PortId};
 use netloom_units::Time;
 
 use crate::message::{BESIDE, Message};
-use crate::protocol::declaration::SwitchState;
 use crate::protocol::reports::SIZE;
+use crate::protocol::state::SwitchState;
 use crate::world::World;
 
 /// The reports that a switch sends and receives.

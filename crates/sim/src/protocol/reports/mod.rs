@@ -16,6 +16,7 @@ use netloom_units::Bytes;
 
 use crate::protocol::declaration::{NoTimer, PacketFacts, Parts, Protocol, WireSize};
 use crate::protocol::reports::loads::Reports;
+use crate::protocol::state::ProtocolState;
 
 /// A report as it crosses a link.
 pub(crate) const SIZE: Bytes = Bytes(64);
@@ -26,11 +27,14 @@ pub(crate) struct LoadReports;
 impl Protocol for LoadReports {
     const PACKETS: &'static [PacketFacts] = &[PacketFacts::link(PacketKind::Report, None)];
 
-    type AtHost = ();
-    type AtSwitch = Option<Box<Reports>>;
     type Timer = NoTimer;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
         parts.routing.report_period().map(|_| WireSize::beside(SIZE)).into_iter().collect()
     }
+}
+
+impl ProtocolState for LoadReports {
+    type AtHost = ();
+    type AtSwitch = Option<Box<Reports>>;
 }

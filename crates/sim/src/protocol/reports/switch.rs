@@ -5,10 +5,10 @@ use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
-use crate::protocol::AtSwitch;
 use crate::protocol::at_hosts::HostProtocol;
 use crate::protocol::at_switches::SwitchProtocol;
 use crate::protocol::reports::LoadReports;
+use crate::protocol::state::AtSwitch;
 use crate::switch::Switch;
 use crate::switch::view::PortsAt;
 

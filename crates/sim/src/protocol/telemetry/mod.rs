@@ -3,6 +3,7 @@
 pub(crate) mod host;
 
 use crate::protocol::declaration::{NoTimer, PacketFacts, Parts, Protocol, WireSize};
+use crate::protocol::state::ProtocolState;
 
 /// No packets of its own.
 pub(crate) struct Telemetry;
@@ -10,11 +11,14 @@ pub(crate) struct Telemetry;
 impl Protocol for Telemetry {
     const PACKETS: &'static [PacketFacts] = &[];
 
-    type AtHost = ();
-    type AtSwitch = ();
     type Timer = NoTimer;
 
     fn wire_sizes(_: Parts<'_>) -> Vec<WireSize> {
         Vec::new()
     }
+}
+
+impl ProtocolState for Telemetry {
+    type AtHost = ();
+    type AtSwitch = ();
 }

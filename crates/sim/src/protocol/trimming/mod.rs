@@ -6,6 +6,7 @@ pub(crate) mod host;
 use netloom_fabric::{PacketKind, Queue};
 
 use crate::protocol::declaration::{NoTimer, Origin, PacketFacts, Parts, Protocol, WireSize};
+use crate::protocol::state::ProtocolState;
 
 /// Headers, on their way to the receiver and back to the sender.
 pub(crate) struct Trimming;
@@ -16,8 +17,6 @@ impl Protocol for Trimming {
         PacketFacts::data(PacketKind::Returned, "returned", Origin::Switch),
     ];
 
-    type AtHost = ();
-    type AtSwitch = ();
     type Timer = NoTimer;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
@@ -29,4 +28,9 @@ impl Protocol for Trimming {
             }
         }
     }
+}
+
+impl ProtocolState for Trimming {
+    type AtHost = ();
+    type AtSwitch = ();
 }

@@ -8,6 +8,7 @@ use netloom_fabric::PacketKind;
 
 use crate::protocol::declaration::{NoTimer, Origin, PacketFacts, Parts, Protocol, WireSize};
 use crate::protocol::packets::{UNREACHABLE_ACK, UNREACHABLE_CNP, UNREACHABLE_NACK, UNREACHABLE_PULL};
+use crate::protocol::state::ProtocolState;
 use crate::protocol::unreachable::notified_cuts::NotifiedCuts;
 use crate::world::World;
 
@@ -23,13 +24,16 @@ impl Protocol for Unreachable {
         PacketFacts::control(UNREACHABLE_CNP, "unreachable-cnp", Origin::Switch),
     ];
 
-    type AtHost = ();
-    type AtSwitch = NotifiedCuts;
     type Timer = NoTimer;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
         vec![WireSize::queued(parts.transport.options.ack_size)]
     }
+}
+
+impl ProtocolState for Unreachable {
+    type AtHost = ();
+    type AtSwitch = NotifiedCuts;
 
     fn takes_part(_: &World, _: bool, cuts: &NotifiedCuts) -> bool {
         !cuts.is_empty()

@@ -4,7 +4,7 @@ use netloom_fabric::Ports;
 use netloom_topology::{NodeId, PortId};
 use netloom_units::Time;
 
-use crate::protocol::declaration::SwitchState;
+use crate::protocol::state::SwitchState;
 use crate::world::World;
 
 /// The ports of whose cut links a switch notifies sources.

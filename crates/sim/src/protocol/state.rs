@@ -1,0 +1,123 @@
+//! What protocols keep at hosts and switches.
+
+use std::fmt::Debug;
+
+use netloom_fabric::Packet;
+use netloom_topology::NodeId;
+use netloom_units::Time;
+
+use crate::protocol::declaration::Protocol;
+use crate::world::World;
+
+/// A protocol, as far as it keeps something at nodes.
+pub(crate) trait ProtocolState: Protocol {
+    /// What it keeps at a host.
+    type AtHost: HostState;
+
+    /// What it keeps at a switch.
+    type AtSwitch: SwitchState;
+
+    /// Whether a switch, which may have hosts, has to hand packets to it, rather than only carry them.
+    fn takes_part(_: &World, _has_hosts: bool, _: &Self::AtSwitch) -> bool {
+        false
+    }
+}
+
+/// What a protocol keeps at a host.
+pub(crate) trait HostState: Debug + Default {
+    /// Whether it has a say in when flows send.
+    #[inline(always)]
+    fn gates(&self) -> bool {
+        false
+    }
+
+    /// When packets to a host may leave, as far as it has a say.
+    #[inline(always)]
+    fn ready_at(&self, _dst: u32) -> Time {
+        Time::ZERO
+    }
+
+    /// When it wants to act next, besides its timers and packets. A host of which this may be asked is [watched](crate::host::Host::watch).
+    #[inline(always)]
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl HostState for () {}
+
+/// What a protocol keeps at a switch.
+pub(crate) trait SwitchState: Debug {
+    /// That of a switch which nothing has reached.
+    fn new(world: &World, id: NodeId) -> Self;
+
+    /// The packets that it holds.
+    fn buffered(&self) -> impl Iterator<Item = &Packet> {
+        std::iter::empty()
+    }
+}
+
+impl SwitchState for () {
+    fn new(_: &World, _: NodeId) -> Self {}
+}
+
+macro_rules! states {
+    ($($module:ident::$Protocol:ident: $($kind:ident),* $(| $($own:ident),+)?;)*) => {
+        /// What the protocols keep at a host.
+        #[derive(Debug, Default)]
+        pub(crate) struct AtHost {
+            $(pub(crate) $module: <crate::protocol::$module::$Protocol as ProtocolState>::AtHost,)*
+        }
+
+        impl AtHost {
+            /// Whether any has a say in when flows send.
+            #[inline(always)]
+            pub(crate) fn gates(&self) -> bool {
+                $(self.$module.gates())||*
+            }
+
+            /// When packets to a host may leave, as far as they have a say.
+            #[inline(always)]
+            pub(crate) fn ready_at(&self, dst: u32) -> Time {
+                Time::ZERO$(.max(self.$module.ready_at(dst)))*
+            }
+
+            /// When any wants to act next, besides timers and packets.
+            #[inline(always)]
+            pub(crate) fn next_wake(&self) -> Option<Time> {
+                let mut next: Option<Time> = None;
+                $(
+                    if let Some(wake) = self.$module.next_wake() {
+                        next = Some(next.map_or(wake, |next| next.min(wake)));
+                    }
+                )*
+                next
+            }
+        }
+
+        /// What the protocols keep at a switch.
+        #[derive(Debug)]
+        pub(crate) struct AtSwitch {
+            $(pub(crate) $module: <crate::protocol::$module::$Protocol as ProtocolState>::AtSwitch,)*
+        }
+
+        impl AtSwitch {
+            /// That of a switch which nothing has reached.
+            pub(crate) fn new(world: &World, id: NodeId) -> Self {
+                AtSwitch { $($module: SwitchState::new(world, id),)* }
+            }
+
+            /// The packets that they hold.
+            pub(crate) fn buffered(&self) -> impl Iterator<Item = &Packet> {
+                std::iter::empty()$(.chain(self.$module.buffered()))*
+            }
+
+            /// Whether a switch, which may have hosts, has to hand packets to any of them.
+            pub(crate) fn take_part(&self, world: &World, has_hosts: bool) -> bool {
+                $(<crate::protocol::$module::$Protocol as ProtocolState>::takes_part(world, has_hosts, &self.$module))||*
+            }
+        }
+    };
+}
+
+for_all_protocols!(states);
