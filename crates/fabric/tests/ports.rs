@@ -726,3 +726,29 @@ fn marks_at_departure_are_drawn_under_the_runs_seed() {
     assert_eq!(marked(1), marked(1));
     assert_ne!(marked(1), marked(2));
 }
+
+#[test]
+fn a_data_packet_has_the_queue_of_its_class_at_every_port() {
+    let fabric = lossy(FabricOptions { classes: classes(&[Some(1), None]), ..options() });
+    let node = Node::new(&fabric, 1, vec![spec(0), spec(1)]);
+    let of_class = |class| Packet { flags: Flags::new(class, false), ..data(1, 200) };
+    let queues =
+        [0, 1].map(|class| [0, 1].map(|port| node.ports.data_queue_out(port, &of_class(class), &node.rules)));
+    assert_eq!(queues, [[1, 1], [0, 0]], "strict classes come first");
+}
+
+/// A node remembers in words of 64 bits at which ports something waits.
+#[test]
+fn what_waits_at_the_last_of_many_ports_leaves_when_the_node_is_advanced() {
+    let specs = (0..200).map(spec).collect();
+    let mut node = Node::new(&lossy(options()), 1, specs);
+    for port in [0, 63, 64, 127, 128, 199] {
+        for seq in 0..2 {
+            node.put(ns(0), port, data(seq, 200));
+        }
+    }
+    node.advance(ns(10_000));
+    for port in [0, 63, 64, 127, 128, 199] {
+        assert_eq!(node.left.at(10 + port), [(0, 1200), (1, 1400)], "port {port}");
+    }
+}
