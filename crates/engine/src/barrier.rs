@@ -260,7 +260,7 @@ pub(crate) mod loom_tests {
     }
 
     #[test]
-    fn loom_three_threads_keep_run_rounds() {
+    fn loom_three_threads_stay_in_step() {
         explore(1, || run_rounds(3, 2));
         explore(2, || run_rounds(3, 1));
     }

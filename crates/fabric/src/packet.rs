@@ -63,7 +63,7 @@ impl PacketKind {
     ///
     /// # Panics
     ///
-    /// If there are not so many.
+    /// If the number is not less than 48.
     pub const fn control(number: usize) -> Self {
         CONTROL[number]
     }
@@ -192,8 +192,8 @@ impl Trail {
     }
 }
 
-/// A number that means one thing in a packet of one kind, and another thing in a packet of another. Whoever reads it says of
-/// [which kinds](Packet::number_of) it is, and builds with assertions check that.
+/// A number whose meaning depends on the packet's kind. A reader names [the kinds](Packet::number_of) for which it is meant, which builds
+/// with assertions check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct ByKind(u32);

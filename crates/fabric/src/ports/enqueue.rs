@@ -6,16 +6,16 @@ use rand::Rng;
 use super::start::{Output, Transmitter};
 use super::trimming::Trimming;
 use super::{At, Ports};
-use crate::buffers::Charge;
+use crate::buffers::{Buffers, Charge};
 use crate::faults::DropCause;
 use crate::packet::{NO_INGRESS, Packet};
 use crate::port::{Fate, Port, PortQueue, Wire};
 use crate::queues::Queues;
-use crate::rules::{CONTROL, DATA, Trims};
+use crate::rules::{CONTROL, DATA, Rules, Trims};
 
 /// What keeps a port's queues from overflowing, as far as a packet that comes has to know.
 pub(super) trait Admission {
-    /// Nobody reads the port's load before the run is over, so what waits may be [handed on early](Port::start_early).
+    /// The port's load is not read before the run is over, so what waits may be [handed on early](Port::start_early).
     const HANDS_ON_EARLY: bool = false;
     /// Control packets sent before data are counted.
     const COUNTS_CONTROL: bool = false;
@@ -88,10 +88,7 @@ impl Admission for Lossless {
     #[inline(always)]
     fn charge(&self, output: &mut Output<'_, impl Wire>, packet: &Packet, queue: usize) -> bool {
         let rules = output.transmitter.at.rules;
-        queue < DATA
-            || packet.ingress == NO_INGRESS
-            || output.transmitter.buffers.charge(packet.ingress, rules.queue_in(packet), packet.size)
-                == Charge::Fits
+        fits(output.transmitter.buffers, packet, queue, rules)
     }
 
     #[inline(always)]
@@ -110,6 +107,14 @@ impl Admission for Lossless {
         output.mark_arrival(packet, queue, random);
         Ok(queue)
     }
+}
+
+/// Charges the input buffer by which a packet came, if any counts it. `false`: what follows from that is still to be done.
+#[inline(always)]
+fn fits(buffers: &mut Buffers, packet: &Packet, queue: usize, rules: &Rules) -> bool {
+    queue < DATA
+        || packet.ingress == NO_INGRESS
+        || buffers.charge(packet.ingress, rules.queue_in(packet), packet.size) == Charge::Fits
 }
 
 /// The same where what happens at one port may concern others, and the packet has been charged.
@@ -171,7 +176,7 @@ impl Ports {
         output.enqueue(&TailDrop::<IS_OBSERVED>, packet, queue, random).unwrap_or(Fate::Queued)
     }
 
-    /// [`Self::enqueue`] where packets are trimmed or flow control keeps them from being lost, for those who do not know which.
+    /// [`Self::enqueue`] where packets are trimmed or flow control keeps them from being lost, for callers that do not know which.
     #[inline(never)]
     fn enqueue_specially(
         &mut self,
@@ -186,7 +191,7 @@ impl Ports {
         }
     }
 
-    /// [`Self::enqueue`] where packets are trimmed. Not in the function before: the others shall not pay for it.
+    /// [`Self::enqueue`] where packets are trimmed: a function of its own, so that fabrics that do not trim do not carry its stack frame.
     #[inline(never)]
     fn enqueue_trimming(
         &mut self,
@@ -240,9 +245,7 @@ impl Ports {
         if self.has_cuts && self.is_lost_to_cut(port, packet, now, rules, at.wire) {
             return Fate::Dropped;
         }
-        if queue >= DATA
-            && packet.ingress != NO_INGRESS
-            && self.buffers.charge(packet.ingress, rules.queue_in(packet), packet.size) != Charge::Fits
+        if !fits(&mut self.buffers, packet, queue, rules)
             && self.charge_exactly(packet, now, rules, at.wire) == Fate::Dropped
         {
             return Fate::Dropped;

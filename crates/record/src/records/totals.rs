@@ -118,9 +118,9 @@ pub struct PacketCounts {
     pub sent: u64,
     /// Received by hosts.
     pub delivered: u64,
-    /// Dropped on the way.
+    /// Dropped before they arrived.
     pub dropped: u64,
-    /// On the way when the run ended.
+    /// In flight when the run ended.
     pub in_flight: u64,
     /// Those of `dropped` that a fault took: on a link that was cut, at random, or because cuts left no route.
     #[serde(default)]

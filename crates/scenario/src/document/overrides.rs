@@ -89,7 +89,7 @@ impl Node {
         }
     }
 
-    /// Sets the value at a path, creating tables on the way. A table is merged into the one that is there: what it does not name stays. So
+    /// Sets the value at a path, creating the tables that are missing. A table is merged into the one that is there: what it does not name stays. So
     /// does everything else in a table of which another `kind` is chosen (or another `preset` of routing or transport), as if that one
     /// word had been written in the place of the old one; [`settle`](crate::settle) leaves out what the new kind does not have.
     ///

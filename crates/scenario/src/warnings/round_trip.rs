@@ -44,7 +44,7 @@ pub(super) fn small_pause_buffers(scenario: &Scenario, farthest: &Farthest) -> O
 /// The host that is the most hops away from the first, and what lies between.
 pub(super) struct Farthest {
     pub(super) host: NodeId,
-    /// Links on the way there.
+    /// Links on the path there.
     pub(super) hops: u32,
     /// Of a full packet there and its ACK back, on the idle network.
     pub(super) round_trip: Time,

@@ -72,9 +72,9 @@ fn fields_that_nobody_reads_are_named() {
             "routing = {{ preset = \"{scheme}\", granularity = \"{granularity}\", flow_timeout = \"50us\" }}"
         ))
     };
-    let (flowlets, nobody) = ("no longer than the gap of a flowlet", "routing.flow_timeout: changes nothing");
+    let (flowlets, unused) = ("no longer than the gap of a flowlet", "routing.flow_timeout: changes nothing");
     check(&ageing("letflow", "flowlet"), &ageing("flowlet-adaptive", "flowcell"), flowlets);
-    check(&ageing("spray", "packet"), &ageing("spray", "flow"), nobody);
+    check(&ageing("spray", "packet"), &ageing("spray", "flow"), unused);
     let entropy = |scheme: &str| with(&format!("routing = {{ preset = \"{scheme}\", entropy_values = 9 }}"));
     check(&entropy("ecmp"), &entropy("spray-nic"), "routing.entropy_values: changes nothing");
     check(&entropy("presto"), &entropy("spray-nic"), "routing.entropy_values: changes nothing");

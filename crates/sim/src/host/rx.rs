@@ -74,14 +74,13 @@ impl Host {
             PacketKind::Data => self.on_data(ctx, packet),
             PacketKind::Header => self.on_header(&mut ctx.again(), packet),
             PacketKind::Returned | PacketKind::Unreachable => self.on_returned(&mut ctx.again(), packet),
-            // By far the most of them.
-            ACK => {
-                self.control_received += 1;
-                self.on_ack(ctx, packet);
-            }
             kind if kind.is_control() => {
                 self.control_received += 1;
-                at_hosts::on_packet(self, &mut ctx.again(), packet);
+                match kind {
+                    // By far the most of them: no call.
+                    ACK => self.on_ack(ctx, packet),
+                    _ => at_hosts::on_packet(self, &mut ctx.again(), packet),
+                }
             }
             _ => self.on_link_signal(&mut ctx.again(), packet),
         }

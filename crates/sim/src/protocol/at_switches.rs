@@ -22,7 +22,7 @@ pub(crate) enum Handling {
 /// Who has said how a packet leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// Nobody: routing does.
+    /// No protocol: routing does.
     Open,
     /// The protocol.
     Port(PortId),

@@ -106,7 +106,7 @@ impl Entries {
 #[repr(align(32))]
 pub(crate) struct CachedHop {
     pub(crate) seen: [u64; 2],
-    /// The port_queue that the hash says.
+    /// How the hash has it leave.
     pub(crate) port_queue: CachedPortQueue,
     pub(crate) kind: PacketKind,
 }
@@ -139,7 +139,7 @@ impl CachedPortQueue {
     /// Data could have taken other ports.
     pub(crate) const IS_CHOICE: u32 = 1 << 31;
     /// Packets of one kind leave in several queues.
-    pub(crate) const HAS_LANES: u32 = 1 << 30;
+    pub(crate) const HAS_QUEUES: u32 = 1 << 30;
 
     /// The port_queue of a packet, of whose ports `choose` names one if there are several.
     #[inline(always)]
@@ -157,7 +157,7 @@ impl CachedPortQueue {
         let choice = if is_choice { CachedPortQueue::IS_CHOICE } else { 0 };
         match world.rules.only_queue(packet.kind) {
             Some(queue) => CachedPortQueue(PortQueue { port, queue }.to_bits() | choice),
-            None => CachedPortQueue(u32::from(port) | choice | CachedPortQueue::HAS_LANES),
+            None => CachedPortQueue(u32::from(port) | choice | CachedPortQueue::HAS_QUEUES),
         }
     }
 
@@ -170,14 +170,14 @@ impl CachedPortQueue {
     /// How a packet leaves.
     #[inline(always)]
     pub(crate) fn hint(self, packet: &mut Packet, ports: &Ports, world: &World) -> NextHopHint {
-        if self.0 < CachedPortQueue::HAS_LANES || self == CachedPortQueue::NONE {
+        if self.0 < CachedPortQueue::HAS_QUEUES || self == CachedPortQueue::NONE {
             // Without flags, and without an port_queue, the bits are those of the hint.
             return NextHopHint(self.0);
         }
         if self.0 & CachedPortQueue::IS_CHOICE != 0 {
             note_choice(packet, self.port());
         }
-        match self.0 & CachedPortQueue::HAS_LANES {
+        match self.0 & CachedPortQueue::HAS_QUEUES {
             0 => NextHopHint(self.0 & !CachedPortQueue::IS_CHOICE),
             _ => NextHopHint::of(ports.port_queue(self.port(), packet, &world.rules)),
         }

@@ -8,7 +8,7 @@
 //! channels: all of them that are in flight behind a switch have come the same way, and a packet never comes twice after as many.
 //!
 //! Where every switch measures, an entry keeps the moments at which packets passed until they are acknowledged. Where a flow may resume early, its
-//! source *turns*: packets from then on begin a flowcut, though some are in flight on the old way, and those are not counted any longer. The
+//! source *turns*: packets from then on begin a flowcut, though some are in flight on the old path, and those are not counted any longer. The
 //! source alone sees to it that none of them is overtaken by too many.
 //!
 //! Where packets can be lost, a count may never come to nothing. But a flowcut has one path, on which nothing overtakes anything: once the
@@ -39,7 +39,7 @@ use crate::tag::Tag;
 pub(crate) struct InFlightTable {
     /// Draining until nothing is in flight.
     config: Flowcut,
-    /// How many packets may be in flight on the old way when a flow resumes.
+    /// How many packets may be in flight on the old path when a flow resumes.
     ahead: u32,
     flows: FlowTable<Entry>,
     least: RttMin,
@@ -388,7 +388,7 @@ mod tests {
         turned.arrival.turned = true;
         assert_eq!(table.pass(&turned, Time(2010)), Assigned::Any);
         table.open(&turned, hop(6), Time(2010));
-        assert_eq!(acknowledge(&mut table, 1004), None, "nobody counts what is on the old way");
+        assert_eq!(acknowledge(&mut table, 1004), None, "what is on the old path is not counted");
         assert_eq!(acknowledge(&mut table, 2000), Some((3, None)));
         assert_eq!(table.pass(&passed(FLOW, 3000), Time(3010)), Assigned::Any, "nothing is in flight");
     }

@@ -11,7 +11,7 @@ use crate::message::Message;
 use crate::path::{PathProfile, labels};
 use crate::protocol::Timer;
 use crate::protocol::at_hosts::HostProtocol;
-use crate::protocol::at_switches::{Handling, Route, SwitchProtocol};
+use crate::protocol::at_switches::{self, Handling, Route, SwitchProtocol};
 use crate::protocol::declaration::signal_about;
 use crate::protocol::edge_signals::EdgeSignals;
 use crate::protocol::edge_signals::reorder_queues::FlushDue;
@@ -125,11 +125,10 @@ impl Switch {
         packet.tag = label_of(word);
         let port = self.choose_specially(ctx, packet);
         packet.tag = word;
-        if let Some(feedback) = self.sample_queue(ctx, port, packet) {
-            self.notify(ctx, port, packet, feedback);
+        if at_switches::before_queue(self, ctx, port, packet) == Handling::GoesOn {
+            // Packets that are released, and signals, may need the same port at this instant.
+            self.enqueue(ctx, port, packet);
         }
-        // Packets that are released, and signals, may need the same port at this instant.
-        self.enqueue(ctx, port, packet);
     }
 
     /// Sends a signal to a packet's first switch.
