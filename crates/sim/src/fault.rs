@@ -217,7 +217,7 @@ impl Faults {
             }
             if cut.unreachable == Unreachable::NotifySource {
                 let expected = "\"silence\" where a cut lasts for the whole run, of which routing knows; or a `from` above 0";
-                return Err(Invalid::new("unreachable", expected, "\"signal\""));
+                return Err(Invalid::new("unreachable", expected, "\"notify-source\""));
             }
             for channel in channels {
                 let link = network.links()[channel as usize / 2];
@@ -247,7 +247,7 @@ impl Faults {
         let takes_hosts = links.iter().any(|&link| ends(link).iter().any(|&node| network.is_host(node)));
         if takes_hosts && is_told {
             let expected = "\"silence\" where a host's own link is cut, as no path gets around that";
-            return Err(Invalid::new("unreachable", expected, "\"signal\""));
+            return Err(Invalid::new("unreachable", expected, "\"notify-source\""));
         }
         if cut.until.is_none() && (cut.reroute_after.is_none() || takes_hosts) {
             self.endless = self.endless.or(Some(index));
@@ -342,7 +342,7 @@ impl Faults {
         if let Some(index) = self.signalling.filter(|_| !leaves_paths) {
             let expected = "\"silence\", or routing by hosts that can leave a path in mid-flow: routing.placement = \"nic\", a granularity other than \
                             \"flow\" (which several subflows may have) and \"flowcut\", and a transport that leaves the choice of paths to routing";
-            return Err(Invalid::new("unreachable", expected, "\"signal\"").within(&index.to_string()));
+            return Err(Invalid::new("unreachable", expected, "\"notify-source\"").within(&index.to_string()));
         }
         match (self.withdrawals.first(), routing.counted_flowcuts()) {
             (Some(&Withdrawal { fault: index, .. }), Some(_)) => {
