@@ -25,7 +25,7 @@ test: $(VENV)/installed browser build
 	$(VENV)/bin/python -m pytest -q tests
 
 # The unit tests of what a simulation consists of once more, with overflow checks and debug assertions on; `cargo test` does the same with all tests, in much longer.
-CHECKED := engine fabric routing transport sim
+CHECKED := units engine fabric routing transport sim record scenario
 checked:
 	cargo test --profile checked --quiet --lib $(addprefix --package netloom-,$(CHECKED))
 

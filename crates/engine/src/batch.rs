@@ -3,7 +3,7 @@
 use netloom_units::Time;
 
 use crate::local::LocalScheduler;
-use crate::model::{Batch, Handler, Hint, Model, Scheduler, TIMER, Unhandled};
+use crate::model::{Batch, Due, Handler, Hint, Model, Scheduler, TIMER, Unhandled};
 use crate::pending::CHUNK;
 use crate::sort::{Key, index};
 use crate::wheel::Event;
@@ -69,7 +69,12 @@ impl<M: Model, O: Ordered> Batch<M> for Events<'_, O, M::Payload> {
                     }
                     scheduler.now = *at;
                 }
-                handler.handle(*at, *source, payload, M::Hint::from_bits(*hint), scheduler);
+                handler.handle(
+                    Due { at: *at, source: *source },
+                    payload,
+                    M::Hint::from_bits(*hint),
+                    scheduler,
+                );
             }
         }
         if let Some(last) = order.last() {
@@ -119,6 +124,6 @@ fn handle_timers<M: Model>(
     while let Some((at, mut payload)) = scheduler.due_timer(before) {
         assert!(at >= scheduler.now, "the model set a timer for {at} when {} had passed", scheduler.now);
         scheduler.now = at;
-        handler.handle(at, TIMER, &mut payload, M::Hint::NONE, scheduler);
+        handler.handle(Due { at, source: TIMER }, &mut payload, M::Hint::NONE, scheduler);
     }
 }

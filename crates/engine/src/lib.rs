@@ -13,7 +13,7 @@
 //! * **Partitions.** Each thread runs the nodes of one partition, with a timing wheel of its own. Events for other partitions wait in outboxes, which
 //!   threads exchange at a barrier, once per epoch: a *sync round*.
 //! * **Lazy nodes.** A node need not have an event for everything that happens inside it. At the end of its batch it
-//!   is told to [`advance`](Model::advance) to the window's end, sends what follows from what happened until then, and returns
+//!   is called to [`advance`](Model::advance) to the window's end, sends what follows from what happened until then, and returns
 //!   when something happens next. What it does there may set timers, too, even such that fire in the same window.
 //! * **Checked.** A message that arrives within the epoch of its cause, a timer whose instant has passed and a node that left something
 //!   undone are bugs of the model; they end the run with a panic, in release builds too. Time ends at [`END_OF_TIME`].

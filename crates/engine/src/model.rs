@@ -63,7 +63,7 @@ pub trait Model: Sync {
         out: &mut impl Scheduler<Self::Payload>,
     );
 
-    /// Handles a batch of a node's events. A model whose nodes are of several kinds tells them apart here once, not for each event.
+    /// Handles a batch of a node's events. A model whose nodes are of several kinds dispatches on the kind here once, not for each event.
     #[inline(always)]
     fn run_batch(&self, node: &mut Self::Node, id: NodeIndex, batch: impl Batch<Self>) {
         batch.run(&mut HandleEach { model: self, node, id });
@@ -133,8 +133,7 @@ pub trait Handler<M: Model + ?Sized> {
     /// See [`Model::handle`]. `hint` is what [`Self::prepare`] has attached to the event.
     fn handle(
         &mut self,
-        at: Time,
-        source: u32,
+        due: Due,
         payload: &mut M::Payload,
         hint: M::Hint,
         out: &mut impl Scheduler<M::Payload>,
@@ -165,13 +164,12 @@ impl<M: Model + ?Sized> Handler<M> for HandleEach<'_, M> {
     #[inline(always)]
     fn handle(
         &mut self,
-        at: Time,
-        source: u32,
+        due: Due,
         payload: &mut M::Payload,
         _: M::Hint,
         out: &mut impl Scheduler<M::Payload>,
     ) {
-        self.model.handle(self.node, self.id, Due { at, source }, payload, out);
+        self.model.handle(self.node, self.id, due, payload, out);
     }
 }
 

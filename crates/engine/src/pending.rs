@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use netloom_units::{fetch, fetch_next};
+use netloom_units::{prefetch, prefetch_next};
 
 use crate::rank_set::RankSets;
 use crate::wheel::Event;
@@ -95,7 +95,7 @@ impl<P: Copy + Default> PendingEvents<P> {
         let place = &mut self.pool[index as usize];
         *place = make();
         // Many events of other inboxes are written between this one and the next one of the inbox.
-        fetch_next(place);
+        prefetch_next(place);
     }
 
     /// Schedules a node even if it gets no event.
@@ -204,7 +204,7 @@ impl<P: Copy + Default> PendingEvents<P> {
             return;
         }
         let first = (chunk * CHUNK) as usize;
-        self.pool[first..first + CHUNK as usize].iter().for_each(fetch);
+        self.pool[first..first + CHUNK as usize].iter().for_each(prefetch);
         cursor.chunk = if chunk == last { 0 } else { self.next[chunk as usize] };
     }
 

@@ -1,6 +1,6 @@
 //! The queues of all ports of a node, in one store.
 
-use netloom_units::fetch;
+use netloom_units::prefetch;
 
 use crate::packet::Packet;
 
@@ -94,30 +94,30 @@ impl Queues {
         self.free = place;
         let next = self.store.get(head as usize);
         if let Some(next) = next {
-            fetch(next);
+            prefetch(next);
         }
         let is_last = next.is_none();
         Popped { packet: &mut self.store[place as usize].packet, is_last, left }
     }
 
-    /// Has the processor fetch the first packet of a queue that has one.
+    /// Prefetches the first packet of a queue that has one.
     #[inline]
-    pub(crate) fn fetch_first(&self, queue: usize) {
+    pub(crate) fn prefetch_first(&self, queue: usize) {
         if let Some(first) = self.fifos.get(queue).and_then(|fifo| self.store.get(fifo.head as usize)) {
-            fetch(first);
+            prefetch(first);
         }
     }
 
-    /// Has the processor fetch where the first queues are.
+    /// Prefetches where the first queues are.
     #[inline(always)]
-    pub(crate) fn fetch_first_fifo(&self) {
-        self.fifos.first().into_iter().for_each(fetch);
+    pub(crate) fn prefetch_first_fifo(&self) {
+        self.fifos.first().into_iter().for_each(prefetch);
     }
 
-    /// Has the processor fetch where each queue is.
+    /// Prefetches where each queue is.
     #[inline(always)]
-    pub(crate) fn fetch(&self) {
-        self.fifos.iter().step_by(FIFOS_OF_A_LINE).for_each(fetch);
+    pub(crate) fn prefetch(&self) {
+        self.fifos.iter().step_by(FIFOS_OF_A_LINE).for_each(prefetch);
     }
 
     /// The last packet of a queue that is not empty.

@@ -163,8 +163,8 @@ mod tests {
         telemetry.stamp(&Packet { trail: Trail::after(hops), ..packet }, stamp);
     }
 
-    /// The channels of which the ACK of a packet tells.
-    fn told(telemetry: &Telemetry, flow: u32, sent: u64) -> Option<Vec<u32>> {
+    /// The channels whose telemetry the ACK of a packet returns.
+    fn take(telemetry: &Telemetry, flow: u32, sent: u64) -> Option<Vec<u32>> {
         let mut seen = None;
         telemetry.take(&ack(flow, sent), |stamps| {
             seen = Some(stamps.iter().map(|stamp| stamp.channel).collect());
@@ -179,9 +179,9 @@ mod tests {
         pass(&telemetry, packet(7, 20), 1, 3);
         pass(&telemetry, packet(7, 10), 1, 4);
         pass(&telemetry, packet(7, 10), 2, 5);
-        assert_eq!(told(&telemetry, 7, 10), Some(vec![4, 5]));
-        assert_eq!(told(&telemetry, 7, 20), Some(vec![3]));
-        assert_eq!(told(&telemetry, 7, 20), None, "a second answer has nothing new to say");
+        assert_eq!(take(&telemetry, 7, 10), Some(vec![4, 5]));
+        assert_eq!(take(&telemetry, 7, 20), Some(vec![3]));
+        assert_eq!(take(&telemetry, 7, 20), None, "a second answer has nothing new to say");
     }
 
     #[test]
@@ -190,13 +190,13 @@ mod tests {
         for sent in [10, 20, 30] {
             pass(&telemetry, packet(7, sent), 1, 1);
         }
-        assert_eq!(told(&telemetry, 7, 20), Some(vec![1]));
+        assert_eq!(take(&telemetry, 7, 20), Some(vec![1]));
         pass(&telemetry, packet(7, 10), 2, 2);
-        assert_eq!(told(&telemetry, 7, 10), None);
+        assert_eq!(take(&telemetry, 7, 10), None);
         // It came to its first switch too late, too.
         pass(&telemetry, packet(7, 15), 1, 3);
-        assert_eq!(told(&telemetry, 7, 15), None);
-        assert_eq!(told(&telemetry, 7, 30), Some(vec![1]));
+        assert_eq!(take(&telemetry, 7, 15), None);
+        assert_eq!(take(&telemetry, 7, 30), Some(vec![1]));
     }
 
     #[test]
@@ -207,8 +207,8 @@ mod tests {
         // Late, behind a packet of the flow that has taken its place.
         pass(&telemetry, packet(7, 15), 1, 3);
         pass(&telemetry, packet(7, 10), 2, 4);
-        assert_eq!(told(&telemetry, 7, 10), None);
-        assert_eq!(told(&telemetry, 7, 15), None);
-        assert_eq!(told(&telemetry, 8, 20), Some(vec![2]));
+        assert_eq!(take(&telemetry, 7, 10), None);
+        assert_eq!(take(&telemetry, 7, 15), None);
+        assert_eq!(take(&telemetry, 8, 20), Some(vec![2]));
     }
 }

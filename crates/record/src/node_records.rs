@@ -184,7 +184,7 @@ pub struct FlowObservationRecord {
     pub src: u32,
     /// Number of the flow at its source.
     pub flow: u32,
-    /// The number by which its packets go, which tells subflows apart.
+    /// The number by which its packets go, which distinguishes subflows.
     pub number: u32,
     /// Which node the switch is.
     pub switch: u32,

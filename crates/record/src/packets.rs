@@ -18,7 +18,7 @@ pub struct PacketStatistics {
     max: Time,
 }
 
-/// What a row of a flow's statistics tells.
+/// What a row of a flow's statistics holds.
 #[derive(Clone, Copy)]
 enum Quantity {
     Latency,

@@ -16,7 +16,7 @@ pub struct Performance {
     pub packet_hops: u64,
     /// Packet-hops per second of wall-clock time; `null` if the run took no measurable time.
     pub packet_hops_per_s: Option<f64>,
-    /// Largest resident memory of the process so far, in bytes; `null` where the system does not tell.
+    /// Largest resident memory of the process so far, in bytes; `null` where the system does not say.
     pub peak_memory_bytes: Option<u64>,
 }
 

@@ -256,7 +256,7 @@ pub struct FlowletRecord {
     pub src: u32,
     /// Number of the flow at its source.
     pub flow: u32,
-    /// Data packets that came; `None` if the switch only told flowlets apart.
+    /// Data packets that came; `None` if the switch only separated flowlets.
     pub packets: Option<u64>,
     /// Runs of them that gaps as long as the flowlet threshold separate; 0 where there is no threshold.
     pub flowlets: u32,

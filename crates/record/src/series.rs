@@ -41,7 +41,7 @@ pub trait SeriesRow: Row {
     /// Where it belongs. Rows of the same key come in any order; in that in which they came if all rows came in order, [one by one](Gathered).
     fn key(&self) -> Self::Key;
 
-    /// A run has ended before the interval of which the row tells, if it is of one: the row is of that instant.
+    /// A run has ended before the interval of the row, if it is of one: the row is of that instant.
     fn end_by(&mut self, _: Time) {}
 }
 

@@ -238,7 +238,7 @@ impl Counted {
         }
     }
 
-    /// The gaps of flows that count; `parts` tell the servers of NICs, where these have several.
+    /// The gaps of flows that count; `parts` give the servers of NICs, where these have several.
     pub(crate) fn gaps(
         &self,
         gaps: &Series<GapRecord>,

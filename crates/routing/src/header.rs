@@ -109,7 +109,7 @@ pub struct Candidates<'a> {
     pub set: u32,
 }
 
-/// What a switch tells its path selector at an instant.
+/// What a switch's path selector may read at an instant.
 pub trait View {
     /// The instant.
     fn now(&self) -> Time;
@@ -185,12 +185,12 @@ pub struct Notice {
     pub is_local: bool,
 }
 
-/// What the last switch of a data packet tells those before it: the packet has come so far (Flowcut Switching, §II-A).
+/// The acknowledgement of a data packet by its last switch to those before it (Flowcut Switching, §II-A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The packet's flow.
     pub flow: FlowKey,
-    /// Channels that the packet had crossed when it came to the switch that is told.
+    /// Channels that the packet had crossed when it came to the switch that is notified.
     pub pass: u32,
     /// When the packet left its host.
     pub sent: Time,
@@ -206,10 +206,10 @@ pub struct Receipt {
     pub access: Option<Time>,
 }
 
-/// What a switch tells the source of a flow.
+/// A switch's signal to the source of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Send no more than your credit until you are told to go on (XOFF).
+    /// Send no more than your credit until the next signal (XOFF).
     Stop,
     /// Go on (XON).
     GoOn,

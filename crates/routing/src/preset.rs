@@ -313,7 +313,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "conga",
-        doc: "CONGA: a flowlet of a 500 us gap takes the least congested path, as leaf switches tell each other (Alizadeh et al., SIGCOMM'14).",
+        doc: "CONGA: a flowlet of a 500 us gap takes the path that leaf switches report as least congested (Alizadeh et al., SIGCOMM'14).",
         expand: || conga(Time::from_us(500), conga::Conga::default()),
     },
     Preset {

@@ -88,7 +88,7 @@ impl Routing {
         self.selector.facts().signals.credits
     }
 
-    /// How often the switches of a group tell each other the loads of their global channels, if they do.
+    /// How often the switches of a group report the loads of their global channels to each other, if they do.
     pub fn report_period(&self) -> Option<Time> {
         self.selector.facts().signals.reports
     }
@@ -108,7 +108,7 @@ impl Routing {
         matches!(self.acks(), Acks::Marks | Acks::MarksOrTrims)
     }
 
-    /// Whether packets that lose their payload tell such NICs enough, so that a fabric that trims need not mark.
+    /// Whether packets that lose their payload inform such NICs well enough, so that a fabric that trims need not mark.
     pub fn uses_trims(&self) -> bool {
         self.acks() == Acks::MarksOrTrims
     }
@@ -162,7 +162,7 @@ impl Routing {
         self.selector.facts().signals.rates
     }
 
-    /// Whether paths are told apart by drawn [entropy values](Self::entropy_values): not by labels, layers, intermediate switches or lists of paths.
+    /// Whether paths are distinguished by drawn [entropy values](Self::entropy_values): not by labels, layers, intermediate switches or lists of paths.
     pub fn draws_entropy(&self) -> bool {
         let facts = self.selector.facts();
         match self.placement {

@@ -1,4 +1,4 @@
-//! The 32 bits by which a packet tells switches about its path.
+//! The 32 bits that describe a packet's path to switches.
 
 /// What a packet says of its path: an entropy value that switches hash, a path label, a layer, a path, or an intermediate switch. Which of them it
 /// is depends on the scheme, which is the same everywhere in a run.

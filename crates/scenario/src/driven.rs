@@ -56,7 +56,7 @@ impl DrivenRun {
         }
         let scenario = Scenario::read(&document)?;
         if scenario.measure.until.is_some() {
-            let message = "expected none in a run that is driven: it goes as far as it is told";
+            let message = "expected none in a run that is driven: it goes as far as its driver lets it";
             let place = document.nearest_place(["measure", "until"]);
             return Err(Problem::new("measure.until", message).at(&place).into());
         }

@@ -162,7 +162,7 @@ impl Error {
         self
     }
 
-    /// Tells the error of a table what the table is: the struct or axis that it is read as, which fields may stand in it,
+    /// Adds to the error of a table what the table is: the struct or axis that it is read as, which fields may stand in it,
     /// and its kind.
     fn in_table(mut self, axis: &str, fields: &[&str], kind: Option<&str>) -> Self {
         let path: Vec<&str> = self.0.path.iter().map(String::as_str).collect();

@@ -55,7 +55,7 @@ pub struct Ran {
     pub performance: Performance,
 }
 
-/// Runs a scenario from its text to its outcome. `observe` is told where the run stands and may stop it; what was
+/// Runs a scenario from its text to its outcome. `observe` is called with the run's progress and may stop it; what was
 /// seen until then is written and marked as interrupted.
 ///
 /// # Errors

@@ -85,7 +85,7 @@ impl Scenario {
     /// not have is left out.
     ///
     /// # Errors
-    /// Everything that is wrong with it, as far as it can be told field by field.
+    /// Everything that is wrong with it, as far as it can be checked field by field.
     pub fn read(document: &Node) -> Result<Self, Problems> {
         Self::settle(document).map(|settled| settled.value)
     }

@@ -153,7 +153,7 @@ impl std::error::Error for Problem {}
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
-    /// Problems in the order of reading: those of one text together, from top to bottom, each told once.
+    /// Problems in the order of reading: those of one text together, from top to bottom, each once.
     pub fn in_order(mut problems: Vec<Problem>) -> Self {
         let key = |problem: &Problem| {
             problem.place.as_ref().map(|place| (place.source.name().to_owned(), place.span.start))

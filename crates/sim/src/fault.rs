@@ -33,7 +33,7 @@ impl Fault {
     }
 }
 
-/// Links that run at a fraction of their rate for a while, in both directions, or single channels of them. Routing is not told.
+/// Links that run at a fraction of their rate for a while, in both directions, or single channels of them. Routing does not react to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Degrade {
@@ -43,7 +43,7 @@ pub struct Degrade {
     pub links: Option<u32>,
     /// Fraction of the links, 0 to 1, rounded up to whole links.
     pub link_fraction: Option<f64>,
-    /// These channels, one direction of a link each: tables with the nodes `from` and `to` as in `links.parquet`; `parallel` tells parallel
+    /// These channels, one direction of a link each: tables with the nodes `from` and `to` as in `links.parquet`; `parallel` numbers parallel
     /// links apart, from 0.
     pub channels: Vec<ChannelEnds>,
     /// By what the configured rate is multiplied while degraded, more than 0 and at most 1. The Flowcut evaluation's failed links keep a tenth.
@@ -70,7 +70,7 @@ impl Default for Degrade {
 
 /// Links or switches that are gone. Without `from` and `until` they do not exist during the whole run, and paths are computed without
 /// them. Otherwise they are cut at one moment and perhaps repaired at another: what is sent to them, waits for them or is on their wires at
-/// the cut is lost, unless switches tell sources (`unreachable`). Routing learns of both after `reroute_after`, or never. Under flow control pauses and
+/// the cut is lost, unless switches notify sources (`unreachable`). Routing learns of both after `reroute_after`, or never. Under flow control pauses and
 /// credits of the link are forgotten at the cut and set up anew at the repair.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -100,7 +100,7 @@ pub struct Cut {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unreachable {
-    /// It is lost, and nobody is told.
+    /// It is lost without a notification.
     #[default]
     Silence,
     /// The header of a data packet, as large as an ACK, goes back to its source, which sends it again at once, and takes another path if the packet was on the present one
@@ -109,7 +109,7 @@ pub enum Unreachable {
     NotifySource,
 }
 
-/// Links that lose packets at random for a while, in both directions, or single channels of them. Nobody is told.
+/// Links that lose packets at random for a while, in both directions, or single channels of them. No notification is sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Loss {
@@ -140,7 +140,7 @@ pub(crate) struct Faults {
     /// Per channel, when it is cut without routing knowing: from, until.
     cuts: ByChannel<(Time, Time)>,
     losses: ByChannel<LossInterval>,
-    /// Per channel, in which of those cuts the switch before it tells sources of packets that come: from, until.
+    /// Per channel, in which of those cuts the switch before it notifies sources of packets that come: from, until.
     signals: ByChannel<(Time, Time)>,
     /// The first fault with such a cut.
     signalling: Option<usize>,
@@ -389,7 +389,7 @@ impl Faults {
         cuts.chain(routes).filter(|&instant| instant < END_OF_TIME).max().unwrap_or(Time::ZERO)
     }
 
-    /// The ports of a node whose cuts it tells sources of, and when: port, from, until.
+    /// The ports of a node of whose cuts it notifies sources, and when: port, from, until.
     pub(crate) fn signals(&self, network: &Network, node: NodeId) -> Box<[(PortId, Time, Time)]> {
         if self.signals.is_empty() {
             return Box::default();

@@ -62,7 +62,7 @@ impl Node {
         }
     }
 
-    /// Tells its ports when the load ends.
+    /// Sets at its ports when the load ends.
     pub(crate) fn note_drain(&mut self, until: Time) {
         match self {
             Node::Host(host) => host.nic.note_drain(until),
@@ -147,7 +147,7 @@ impl Model for World {
         macro_rules! take {
             ($handler:expr) => {{
                 let mut handler = $handler;
-                handler.handle(at, source, message, NextHopHint::NONE, out);
+                handler.handle(Due { at, source }, message, NextHopHint::NONE, out);
                 handler.finish(at);
             }};
         }
@@ -218,8 +218,7 @@ impl<const TRIMS: bool, const IS_LOSSLESS: bool> Handler<World> for AtSwitch<'_,
     #[inline(always)]
     fn handle(
         &mut self,
-        at: Time,
-        _: u32,
+        Due { at, .. }: Due,
         message: &mut Message,
         hint: NextHopHint,
         out: &mut impl Scheduler<Message>,
@@ -251,8 +250,7 @@ impl Handler<World> for AtSpecial<'_> {
     #[inline(always)]
     fn handle(
         &mut self,
-        at: Time,
-        _: u32,
+        Due { at, .. }: Due,
         message: &mut Message,
         _: NextHopHint,
         out: &mut impl Scheduler<Message>,
@@ -275,8 +273,7 @@ impl Handler<World> for AtHost<'_> {
     #[inline(always)]
     fn handle(
         &mut self,
-        at: Time,
-        source: u32,
+        Due { at, source }: Due,
         message: &mut Message,
         _: NextHopHint,
         out: &mut impl Scheduler<Message>,
@@ -295,8 +292,7 @@ struct AtServer<'a> {
 impl Handler<World> for AtServer<'_> {
     fn handle(
         &mut self,
-        at: Time,
-        source: u32,
+        Due { at, source }: Due,
         message: &mut Message,
         _: NextHopHint,
         out: &mut impl Scheduler<Message>,

@@ -36,7 +36,7 @@ pub(crate) struct World {
     pub(crate) recorder: Recorder,
     /// What is wanted of the gaps between a flow's packets.
     pub(crate) gaps: Gaps,
-    /// Whether flows are started from outside, too, so that hosts tell of them.
+    /// Whether flows are started from outside, too, so that hosts report events of them.
     pub(crate) is_driven: bool,
     /// The servers, where these have several NICs.
     pub(crate) servers: Option<Box<Servers>>,

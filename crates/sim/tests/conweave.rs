@@ -53,8 +53,8 @@ fn a_reply_is_late_after_the_idle_round_trip_and_the_slack() {
         let sim = SimConfig { faults: vec![slow(0.5, 0)], ..weave(config) };
         let plan = frames(&network, [0, base + slack + 1, base + slack + 20 * US]);
         let records = run(network.clone(), sim, plan);
-        let weaving = records.totals.conweave.unwrap();
-        assert_eq!((weaving.late_replies, weaving.reroutes), (expected, expected), "{slack}");
+        let counts = records.totals.conweave.unwrap();
+        assert_eq!((counts.late_replies, counts.reroutes), (expected, expected), "{slack}");
         assert_eq!(records.flows[0].ooo_packets, 0);
     }
 }
@@ -73,12 +73,12 @@ fn the_last_switch_holds_what_overtakes_the_tail() {
             ..weave(ConWeave { samples: 64, late: Late::OtherPath, ..ConWeave::default() })
         };
         let records = run(network.clone(), sim, frames(&network, starts));
-        let weaving = records.totals.conweave.unwrap();
-        held = held.max(weaving.held_bytes_peak);
+        let counts = records.totals.conweave.unwrap();
+        held = held.max(counts.held_bytes_peak);
         assert_eq!(records.flows[0].ooo_packets, 0);
-        assert_eq!(weaving.flushes, 0);
-        assert!(weaving.reroutes <= 1);
-        assert_eq!(weaving.reroutes > 0, weaving.held_bytes_peak > 0);
+        assert_eq!(counts.flushes, 0);
+        assert!(counts.reroutes <= 1);
+        assert_eq!(counts.reroutes > 0, counts.held_bytes_peak > 0);
     }
     // The flow starts on one of the two.
     assert!(held > 0);
@@ -198,12 +198,12 @@ proptest! {
         sim.routing.flow_timeout = ageing.map_or(sim.routing.flow_timeout, |power| Time::from_ns(1 << power));
         let make = || Simulation::new(network.clone(), sim.clone(), plan(pattern.clone(), &network, seed)).unwrap();
         let records = make().run(1).unwrap().records;
-        let weaving = records.totals.conweave.unwrap();
+        let counts = records.totals.conweave.unwrap();
         // A flow that pauses for `inactive` begins anew although packets may still wait somewhere.
-        let is_ordered = weaving.flushes == 0 && entries.is_none() && config.inactive >= Time::from_us(300);
+        let is_ordered = counts.flushes == 0 && entries.is_none() && config.inactive >= Time::from_us(300);
         for flow in &records.flows {
             prop_assert!(flow.fct.is_some());
-            prop_assert!(!is_ordered || flow.ooo_packets == 0, "{:?}", weaving);
+            prop_assert!(!is_ordered || flow.ooo_packets == 0, "{:?}", counts);
         }
         prop_assert_eq!(difference(&records, &make().run(threads).unwrap().records), None);
         prop_assert_eq!(difference(&records, &make().run_reference().unwrap().records), None);

@@ -120,7 +120,7 @@ impl<'a> Laplacian<'a> {
         (0..self.graph.routers()).map(row).collect()
     }
 
-    /// Solves L x = b for b that sums to zero, by conjugate gradients with diagonal scaling, and tells whether the
+    /// Solves L x = b for b that sums to zero, by conjugate gradients with diagonal scaling, and says whether the
     /// residual fell by seven orders of magnitude.
     fn solve(&self, b: &[f64]) -> (Vec<f64>, bool) {
         let mut x = vec![0.0; b.len()];

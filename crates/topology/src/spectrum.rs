@@ -1,4 +1,4 @@
-//! Extreme eigenvalues of graphs, which tell how well they expand.
+//! Extreme eigenvalues of graphs, which show how well they expand.
 
 use netloom_units::random::mix;
 

@@ -39,7 +39,7 @@ fn read_back(network: &Network) -> [Network; 5] {
 fn facts(network: &Network) -> impl PartialEq + std::fmt::Debug {
     let switches = || network.hosts()..network.nodes();
     let ports: Vec<Vec<u32>> = (0..network.nodes()).map(|node| network.ports(node).to_vec()).collect();
-    // An XGFT of two levels has the names of a fat tree's tiers, and nothing else tells it from a leaf-spine.
+    // An XGFT of two levels has the names of a fat tree's tiers, and nothing else distinguishes it from a leaf-spine.
     let tiers: Vec<String> =
         network.tiers().iter().map(|tier| tier.replace("leaf-spine", "edge-agg")).collect();
     (

@@ -1,4 +1,4 @@
-//! What a sender learns, told once to all that act on it: congestion control, and what chooses the flow's path.
+//! What a sender learns, passed once to all that act on it: congestion control, and what chooses the flow's path.
 
 use netloom_units::{Bytes, Rate, Time};
 
@@ -23,7 +23,7 @@ pub struct Ack {
     pub tag: u32,
 }
 
-/// Why a sender has something to tell.
+/// Why a sender gives feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// An ACK arrived.

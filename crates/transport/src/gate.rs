@@ -102,7 +102,7 @@ impl Gate {
         self.opens
     }
 
-    /// A packet of that many bytes on the wire leaves; what does not limit the rate need not tell.
+    /// A packet of that many bytes on the wire leaves; what does not limit the rate need not call it.
     pub(crate) fn on_sent(&mut self, now: Time, bytes: u64) {
         match self.limit.as_deref_mut() {
             Some(Limit::Paid(limit)) => {

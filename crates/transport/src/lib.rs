@@ -1,6 +1,6 @@
 //! What a host does: reliability × congestion control × shaping.
 //!
-//! Protocol logic is sans-I/O: a [`Sender`] is asked whether and what it may send and is told of ACKs and timeouts; a [`Receiver`]
+//! Protocol logic is sans-I/O: a [`Sender`] is asked whether and what it may send and is given ACKs and timeouts; a [`Receiver`]
 //! is given packets and says what to acknowledge. Neither knows of engines, ports or packets' other fields, so both are
 //! tested as state machines.
 //!

@@ -43,7 +43,7 @@ pub struct Answer {
     pub earlier: Option<u32>,
     /// Then, the answer to the packet itself.
     pub reply: Reply,
-    /// Whether the sender is also told of congestion, by a notification (CNP) that leaves before any ACK.
+    /// Whether the sender is also notified of congestion, by a packet (CNP) that leaves before any ACK.
     pub notify: bool,
 }
 
@@ -106,7 +106,7 @@ impl Receiver {
         self.seen.packets += 1;
         let path_changed = self.last_path.replace(arrival.path).is_some_and(|path| path != arrival.path);
         self.seen.path_changes += u32::from(path_changed);
-        // One like the one before it, of which nobody need be told more than that it has come, is the rule.
+        // One like the one before it, of which the sender need only learn that it has come, is the rule.
         let is_plain = !(arrival.last | arrival.marked | self.last_marked | self.count.is_some());
         if is_plain && arrival.payload > 0 {
             if self.received.insert_in_order(arrival.seq) {
@@ -131,7 +131,7 @@ impl Receiver {
         self.examine(transport, arrival)
     }
 
-    /// A data packet arrived that is not simply the next one, of which nobody need be told more than that it has come, and whatever comes is taken.
+    /// A data packet arrived that is not simply the next one, of which the sender need only learn that it has come, and whatever comes is taken.
     #[inline(never)]
     fn take_out_of_order(&mut self, transport: &Transport, seq: u32, payload: u16) -> Reply {
         let early = self.note_early(seq);
@@ -195,7 +195,7 @@ impl Receiver {
         Reply::Ack(self.received.base())
     }
 
-    /// A marked packet arrived: whether the sender is told, which is at most once per interval (Zhu et al., SIGCOMM'15, section 3.1).
+    /// A marked packet arrived: whether the sender is notified, which is at most once per interval (Zhu et al., SIGCOMM'15, section 3.1).
     fn notifies(&mut self, transport: &Transport, now: Time) -> bool {
         let Some(interval) = transport.cnp_interval() else { return false };
         let is_due = self.notified.is_none_or(|last| now - last >= interval);
@@ -205,7 +205,7 @@ impl Receiver {
         is_due
     }
 
-    /// Something was answered to a packet: whether the sender is also told of congestion because it is a NACK.
+    /// Something was answered to a packet: whether the sender is also notified of congestion because it is a NACK.
     pub fn notifies_by_nack(&mut self, transport: &Transport, now: Time, reply: Reply) -> bool {
         transport.reliability.facts().nack_congestion
             && matches!(reply, Reply::Nack(_))

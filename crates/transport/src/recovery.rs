@@ -115,7 +115,7 @@ pub(crate) enum Due {
 }
 
 impl Recovery {
-    /// `reorders` tells whether packets are known to overtake each other from the start.
+    /// `reorders` says whether packets are known to overtake each other from the start.
     pub(crate) fn new(reorders: bool, now: Time) -> Self {
         Recovery {
             departures: VecDeque::new(),
@@ -404,7 +404,7 @@ impl Recovery {
         self.probed = None;
     }
 
-    /// Gives up what is under way: all of it, where only trimming tells of losses what is overdue by itself, with a bitmap
+    /// Gives up what is under way: all of it, where only trimming reports losses what is overdue by itself, with a bitmap
     /// what left two round trips ago or earlier, or with RACK after a timeout only what may be late by now. Returns how many packets that was.
     pub(crate) fn give_up(&mut self, transport: &Transport, rtt: &Rtt, now: Time) -> u32 {
         let reliability = transport.reliability.facts();

@@ -269,7 +269,7 @@ impl Sender {
         self.control.on_telemetry(links);
     }
 
-    /// An ACK arrived. [`Self::find_losses`] then tells whether it shows that packets are lost.
+    /// An ACK arrived. [`Self::find_losses`] then says whether it shows that packets are lost.
     pub fn on_ack(&mut self, transport: &Transport, ack: Ack) -> Feedback {
         let newly = self.note(transport, &ack);
         if let Some(recovery) = &mut self.recovery {

@@ -25,18 +25,18 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
-mod fetch;
 mod histogram;
 mod invalid;
 pub mod kind;
 pub mod memory;
 pub mod names;
 mod narrow;
+mod prefetch;
 mod quantity;
 pub mod random;
 
-pub use fetch::{fetch, fetch_next, fetch_whole};
 pub use histogram::Histogram;
 pub use invalid::Invalid;
 pub use narrow::narrow;
+pub use prefetch::{prefetch, prefetch_next, prefetch_whole};
 pub use quantity::{Bytes, ParseQuantityError, Rate, Time};

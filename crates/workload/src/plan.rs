@@ -128,7 +128,7 @@ pub struct Plan {
     pub hosts: Vec<HostWork>,
     /// How many messages there will be, where that is known beforehand.
     pub total_messages: Option<u64>,
-    /// The kinds of traffic that are told apart, by name; `all` alone where the pattern has one kind.
+    /// The kinds of traffic that are distinguished, by name; `all` alone where the pattern has one kind.
     pub groups: Vec<String>,
     /// Links that do not exist, as the workload's file says, by their ends: of several between these, the first.
     pub cuts: Vec<(NodeId, NodeId)>,

@@ -1,6 +1,6 @@
 //! What happens when buffers fill.
 //!
-//! | kind | a full buffer | the upstream port is told by |
+//! | kind | a full buffer | the upstream port is signalled by |
 //! | --- | --- | --- |
 //! | [`lossy`] | drops what comes | – |
 //! | [`pfc`] | must not happen | PAUSE frames at fixed thresholds of an input buffer per port |

@@ -1,6 +1,6 @@
 //! Ports are advanced to an instant: every transmission that begins before it starts.
 
-use netloom_units::{Time, fetch_whole};
+use netloom_units::{Time, prefetch_whole};
 
 use super::{At, Ports};
 use crate::port::Wire;
@@ -68,28 +68,28 @@ impl Ports {
         (next != Time::MAX).then_some(next)
     }
 
-    /// Has the processor fetch all ports and where their queues are.
+    /// Prefetches all ports and where their queues are.
     #[inline]
-    pub fn fetch(&self) {
-        self.ports.iter().for_each(fetch_whole);
-        self.queues.fetch();
+    pub fn prefetch(&self) {
+        self.ports.iter().for_each(prefetch_whole);
+        self.queues.prefetch();
     }
 
     /// The same for the first port.
     #[inline]
-    pub fn fetch_first_port(&self) {
-        self.ports.first().into_iter().for_each(fetch_whole);
-        self.queues.fetch_first_fifo();
+    pub fn prefetch_first_port(&self) {
+        self.ports.first().into_iter().for_each(prefetch_whole);
+        self.queues.prefetch_first_fifo();
     }
 
-    /// Has the processor fetch the packet that each port sends next where one waits: it has long left the cache.
+    /// Prefetches the packet that each port sends next where one waits: it has long left the cache.
     #[inline]
-    pub fn fetch_first(&self) {
+    pub fn prefetch_first(&self) {
         for (&bits, ports) in self.waiting.iter().zip(self.ports.chunks(64)) {
             let mut bits = bits;
             while bits != 0 {
                 if let Some(port) = ports.get(bits.trailing_zeros() as usize) {
-                    self.queues.fetch_first(port.number(port.first_occupied()));
+                    self.queues.prefetch_first(port.number(port.first_occupied()));
                 }
                 bits &= bits - 1;
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use netloom_units::{Time, fetch, fetch_whole};
+use netloom_units::{Time, prefetch, prefetch_whole};
 
 use super::Ports;
 use crate::estimator::RateEstimator;
@@ -57,7 +57,7 @@ impl Ports {
     }
 
     /// Has every port write on data packets how it stands when they leave. To be called before anything is sent.
-    pub fn tell(&mut self, telemetry: &Arc<Telemetry>) {
+    pub fn set_telemetry(&mut self, telemetry: &Arc<Telemetry>) {
         for port in &mut self.ports {
             port.special_mut().telemetry = Some(Arc::clone(telemetry));
         }
@@ -101,14 +101,14 @@ impl Ports {
         PortStats::new(&self.ports[usize::from(port)], end)
     }
 
-    /// A port will soon be asked for: has the processor fetch where they are.
+    /// A port will soon be asked for: prefetches where they are.
     pub fn expect(&self) {
-        fetch(&self.ports);
+        prefetch(&self.ports);
     }
 
-    /// A port's [statistics](Self::stats_of) will soon be asked for: has the processor fetch them.
+    /// A port's [statistics](Self::stats_of) will soon be asked for: prefetches them.
     pub fn expect_stats_of(&self, port: u16) {
-        fetch_whole(&self.ports[usize::from(port)]);
+        prefetch_whole(&self.ports[usize::from(port)]);
     }
 
     /// Bytes whose transmission started in the drain, and the time spent sending in it up to `end`.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::check_packet_size;
 
 /// Trimming as in NDP (Handley et al., SIGCOMM'17, section 3.1): where a data packet does not fit, a fair coin decides whether it or the last
-/// one in the queue loses its payload. The header goes on in the control queue, so its receiver learns of the loss before later data could tell.
+/// one in the queue loses its payload. The header goes on in the control queue, so its receiver learns of the loss before later data could show it.
 /// The data queue holds `fabric.buffer`; absent: eight of the largest packets. A NIC keeps no queue of data, and trims nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -283,7 +283,7 @@ struct Table<R> {
     file: File,
 }
 
-/// Writes rows as they come. What goes wrong is told in the end.
+/// Writes rows as they come. Errors are returned at the end.
 impl Sink for Draft<'_> {
     /// # Panics
     /// If a channel came before.

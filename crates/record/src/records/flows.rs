@@ -148,7 +148,7 @@ pub struct PartRecord {
 }
 
 /// Makes messages of the flows between NICs, where servers have this many `nics` of them each, and hands them on in their order. In `parts`,
-/// `src` is the sending server and `dst` the place of the receiving NIC when they are counted server by server; `nic` tells the NIC at a
+/// `src` is the sending server and `dst` the place of the receiving NIC when they are counted server by server; `nic` is the NIC at a
 /// place. The flows of a message have the same number.
 ///
 /// # Errors
@@ -177,7 +177,7 @@ pub fn join_parts(
 }
 
 impl PartRecord {
-    /// What is told of a flow between the NICs of a rail.
+    /// What is recorded of a flow between the NICs of a rail.
     pub(crate) fn new(flow: &FlowRecord, (server, rail): (u32, u32), (src, dst): (u32, u32)) -> Self {
         PartRecord {
             server,

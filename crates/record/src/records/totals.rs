@@ -36,8 +36,8 @@ pub struct Totals {
     /// Flows that switches kept an entry for, where they count flowcuts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flowcut_entries: Option<EntryCount>,
-    /// What ConWeave did, where it is the granularity; `weaving` in the summary's file.
-    #[serde(rename = "weaving", default, skip_serializing_if = "Option::is_none")]
+    /// What ConWeave did, where it is the granularity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conweave: Option<ConWeaveCount>,
     /// What receivers made of packets that did not come in order.
     #[serde(default)]

@@ -142,12 +142,12 @@ fn needed(network: &Network, table: &RouteTable, ways: Ways<'_>, known: Option<E
     unreachable!("the last of them is the most")
 }
 
-/// Hears of dependencies.
+/// A visitor of dependencies.
 trait Listen {
-    /// Packets come by a channel on these virtual channels, and some packets of each of them go on by these ports. It is told so more than once.
+    /// Packets come by a channel on these virtual channels, and some packets of each of them go on by these ports. It is called more than once.
     fn depend(&mut self, channel: ChannelId, at: VcSet, onward: &Onward);
 
-    /// Whether it need not hear more. It is asked from time to time.
+    /// Whether it has seen enough. It is called from time to time.
     fn is_content(&mut self) -> bool {
         false
     }
@@ -328,8 +328,8 @@ fn follow_layers(
         // Per switch with hosts, itself and the targets that some layer connects it with.
         let mut reached: Vec<u64> = (0..table.edges()).map(|from| bit(&block, from)).collect();
         for &layer in &sparse_first {
-            traffic.aim(block.clone(), |here, to, tell| {
-                layers.each_port(layer, layers.router(here), router(to), tell)
+            traffic.aim(block.clone(), |here, to, visit| {
+                layers.each_port(layer, layers.router(here), router(to), visit)
             });
             for (from, reached) in (0..).zip(&mut reached) {
                 let switch = table.edge_switch(from);

@@ -145,18 +145,18 @@ impl Layers {
         ports
     }
 
-    /// Tells each of [`Self::ports`].
-    pub(crate) fn each_port(&self, layer: u32, here: u32, to: u32, mut tell: impl FnMut(PortId)) {
+    /// Visits each of [`Self::ports`].
+    pub(crate) fn each_port(&self, layer: u32, here: u32, to: u32, mut visit: impl FnMut(PortId)) {
         if !self.leads(layer, here, to) {
             return;
         }
         match &self.spread {
             Some(spread) => spread
                 .neighbours(&self.tables, layer, here, to)
-                .for_each(|neighbour| tell(self.port(here, neighbour))),
+                .for_each(|neighbour| visit(self.port(here, neighbour))),
             None => {
                 if let Some(neighbour) = self.tables.next_port(layer, here, to) {
-                    tell(self.port(here, neighbour));
+                    visit(self.port(here, neighbour));
                 }
             }
         }

@@ -256,8 +256,8 @@ impl RouteTable {
     pub(crate) fn towards_block(&self, switch: NodeId, block: Range<u32>, ports: &mut Vec<(PortId, u64)>) {
         match &self.rows {
             Kept::Shared(_) => {
-                ByPort::default().gather(block, ports, |edge, tell| {
-                    self.towards_edge(switch, edge).ports.iter().copied().for_each(tell);
+                ByPort::default().gather(block, ports, |edge, visit| {
+                    self.towards_edge(switch, edge).ports.iter().copied().for_each(visit);
                 });
             }
             Kept::Own(own) => own.closer((switch - self.hosts) as usize, block.start as usize / ROOTS, ports),
@@ -343,17 +343,17 @@ impl RouteTable {
 pub(super) struct ByPort(Vec<u64>);
 
 impl ByPort {
-    /// Of the ports that `tell` tells of each target, in order, by which targets they are told; a bit each.
+    /// The ports that `visit` gives for each target, in order, with the targets for which they were given; a bit each.
     pub(super) fn gather(
         &mut self,
         targets: Range<u32>,
         ports: &mut Vec<(PortId, u64)>,
-        mut tell: impl FnMut(u32, &mut dyn FnMut(PortId)),
+        mut visit: impl FnMut(u32, &mut dyn FnMut(PortId)),
     ) {
         let ByPort(by_port) = self;
         by_port.clear();
         for (bit, target) in targets.enumerate() {
-            tell(target, &mut |port| {
+            visit(target, &mut |port| {
                 let port = usize::from(port);
                 if port >= by_port.len() {
                     by_port.resize(port + 1, 0);

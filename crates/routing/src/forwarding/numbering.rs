@@ -1,7 +1,7 @@
 //! Sets of ports by their numbers, as a route table is made.
 
 use netloom_topology::PortId;
-use netloom_units::{fetch, narrow};
+use netloom_units::{narrow, prefetch};
 
 use super::distances::{Distances, Links, ROOTS, bits};
 use super::port_sets::PortSets;
@@ -160,12 +160,12 @@ impl Numbering {
         }
         sought.collect(ports, several);
         for &(_, hash) in &sought.sets {
-            fetch(&self.slots[self.first_slot(hash)]);
+            prefetch(&self.slots[self.first_slot(hash)]);
         }
         for &(_, hash) in &sought.sets {
             let slot = self.slots[self.first_slot(hash)];
             if slot.hash == hash && slot.place != NONE {
-                fetch(&self.sets[slot.place as usize * self.words]);
+                prefetch(&self.sets[slot.place as usize * self.words]);
             }
         }
         for &(roots, hash) in &sought.sets {

@@ -128,7 +128,7 @@ impl Rows {
                 bits(roots).for_each(|root| part[root] = number);
             }
             if own < width && width > 1 {
-                // Nobody asks for the way to where it is, so this need not tell the row from others.
+                // Nobody asks for the way to where it is, so this need not distinguish the row from others.
                 part[own] = part[if own == 0 { 1 } else { 0 }];
             }
             let number = known.get(&part).copied().unwrap_or_else(|| {

@@ -68,7 +68,7 @@ pub enum Flush {
 
 /// A scheme of first and last switches, at a switch that is both for different flows.
 pub(crate) trait EdgeScheme {
-    /// A data packet of a flow passes its first switch. `between` tells of the paths to the last one.
+    /// A data packet of a flow passes its first switch. `between` describes the paths to the last one.
     fn at_first(
         &mut self,
         flow: FlowKey,
@@ -96,7 +96,7 @@ pub fn label_of(word: u32) -> u32 {
 }
 
 impl SwitchPathSelector {
-    /// What a flow's first switch writes on a data packet; none if it writes nothing. `between` tells of the paths to the packet's last switch.
+    /// What a flow's first switch writes on a data packet; none if it writes nothing. `between` describes the paths to the packet's last switch.
     pub fn at_first(
         &mut self,
         flow: FlowKey,

@@ -1,4 +1,4 @@
-//! Schemes whose switches do more than choose ports: they count what is in flight, hold packets back, tell each other of congestion.
+//! Schemes whose switches do more than choose ports: they count what is in flight, hold packets back, report congestion to each other.
 //!
 //! Such a scheme has its state machine in its own folder, and its steps there as further functions of
 //! [`SwitchPathSelector`](super::SwitchPathSelector). It is made known by a line in the list below.

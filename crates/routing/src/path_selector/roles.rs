@@ -49,7 +49,7 @@ impl Roles {
         let decides_control = scheme.granularity.facts().decides_control;
         let data = Role::of_data(scheme, has_hosts);
         let control = if data == Role::Static || decides_control { data } else { Role::Hash };
-        // Switch AR's notifications tell the switches on all paths about the congestion.
+        // Switch AR's notifications report the congestion to the switches on all paths.
         let notification = if scheme.selector.uncongested().is_some() { Role::Scatter } else { control };
         Roles([data, control, notification])
     }

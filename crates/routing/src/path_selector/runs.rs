@@ -11,7 +11,7 @@ use crate::scheme::Routing;
 #[derive(Clone, Debug)]
 pub(crate) struct FlowRuns {
     flows: Flows,
-    /// How many flowlets it has seen of which flow, at a switch that tells flowlets apart.
+    /// How many flowlets it has seen of which flow, at a switch that distinguishes flowlets.
     flowlets: Option<Box<IdleTimeoutTable<Begun>>>,
 }
 
@@ -85,7 +85,7 @@ impl FlowRuns {
         }
     }
 
-    /// How many flowlets of which flow have begun of which the [view](View::flowlets) has not been told, in no order; none if flowlets are not told
+    /// How many flowlets of which flow have begun of which the [view](View::flowlets) has not been informed, in no order; none if flowlets are not told
     /// apart here.
     pub(super) fn take_flowlets(&mut self) -> Option<Vec<(FlowKey, u32)>> {
         let flowlets = self.flowlets.as_mut()?;

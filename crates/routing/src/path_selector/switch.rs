@@ -125,7 +125,7 @@ impl SwitchPathSelector {
     }
 
     // The header is asked for only where more of it is wanted than the hash takes, and the view goes by value: then they are put together only there.
-    /// The hop of a packet, of which `header` tells, among the ports that it may take. `tags` are those from which a first switch draws a new one for
+    /// The hop of the packet that `header` describes, among the ports that it may take. `tags` are those from which a first switch draws a new one for
     /// the switches behind it.
     #[inline(always)]
     pub fn port<'t>(

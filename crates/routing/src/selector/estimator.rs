@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A discounting rate estimator (DRE) at every port of a switch: a register that grows by the bytes of every packet sent, and after every
-/// `period` loses the share `discount` of what it holds. It tells the utilisation of the last `period` / `discount` or so. Alizadeh et al.,
+/// `period` loses the share `discount` of what it holds. It estimates the utilisation of the last `period` / `discount` or so. Alizadeh et al.,
 /// CONGA, SIGCOMM'14, section 3.2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -11,7 +11,7 @@
 //! | [`next_entropy`] | the next in turn | the next entropy value |
 //! | [`least_loaded`] | fewest queued bytes, ties at random | – |
 //! | [`drill`] | fewest queued bytes among a few samples and remembered ports | – |
-//! | [`conga`] | the congestion of whole paths, as leaf switches tell each other | – |
+//! | [`conga`] | the congestion of whole paths, as leaf switches report it to each other | – |
 //! | [`mod_k`] | the destination's or source's digit | – |
 //! | [`weighted`] | hash, in proportion to link rates | – |
 //! | [`switch_ar`] | congestion notifications | – |

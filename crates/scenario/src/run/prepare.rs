@@ -113,7 +113,7 @@ fn build(scenario: &Scenario, document: &Node) -> Result<Built, Problems> {
     }
     if let Some((section, field, who)) = lacks_notifications(scenario) {
         let reason = format!(
-            "{who} hears of congestion by notifications only: expected `fabric.qcn = {{}}`, found none"
+            "{who} learns of congestion from notifications only: expected `fabric.qcn = {{}}`, found none"
         );
         return Err(located(document, section, field, &reason).into());
     }

@@ -153,11 +153,11 @@ fn what_does_not_fit_is_placed_where_it_is_written() {
         ("[fabric]\nbuffer = \"100B\"\n", "s.toml:2:10: fabric.buffer: expected room for a packet"),
         (
             "[routing]\npreset = \"switch-ar\"\n",
-            "routing.selector: switch-ar hears of congestion by notifications only",
+            "routing.selector: switch-ar learns of congestion from notifications only",
         ),
         (
             "[transport]\ncongestion = \"qcn\"\n",
-            "s.toml:2:14: transport.congestion: a rate limiter hears of congestion",
+            "s.toml:2:14: transport.congestion: a rate limiter learns of congestion",
         ),
         (
             "[[faults]]\nkind = \"cut\"\n",

@@ -82,7 +82,7 @@ pub(super) fn no_reaction(scenario: &Scenario, summary: &Summary) -> Option<Stri
     if let Some(missing) = missing {
         return Some(format!("transport.congestion: {} never acted: {missing}", facts.title));
     }
-    if summary.totals.conweave.is_some_and(|weaving| weaving.late_replies == 0) {
+    if summary.totals.conweave.is_some_and(|counts| counts.late_replies == 0) {
         return Some("routing.granularity: conweave never acted: every reply came in time".to_owned());
     }
     if scenario.routing.granularity.flowcut().is_some() && summary.draining.drains == 0 {

@@ -15,14 +15,14 @@ pub(super) fn conweave_without_ecn(scenario: &Scenario) -> Option<String> {
     })
 }
 
-/// Without trimming nothing but timeouts tells the sender of a loss.
+/// Without trimming only timeouts show the sender a loss.
 pub(super) fn trimmed_without_trimming(scenario: &Scenario) -> Option<String> {
     let is_blind = scenario.transport.reliability.facts().relies_on_trimming
         && scenario.fabric.is_lossy()
         && !scenario.fabric.queue.trims();
     is_blind.then(|| {
         format!(
-            "transport.reliability: \"{}\" hears of losses by trimmed packets, and no switch trims, so that only timeouts find them; set \
+            "transport.reliability: \"{}\" learns of losses from trimmed packets, and no switch trims, so that only timeouts find them; set \
              `fabric.queue = \"trimming\"`",
             scenario.transport.reliability.name()
         )

@@ -118,7 +118,7 @@ fn trimming_that_nobody_does_is_named() {
             "{TREE}workload = {{ kind = \"permutation\", size = \"64KiB\" }}\nfabric = {{ buffer = \"1MB\", queue = \"{queue}\" }}\ntransport = \"ndp\"\n"
         )
     };
-    check(&with("tail-drop"), &with("trimming"), "transport.reliability: \"trimmed\" hears of losses by");
+    check(&with("tail-drop"), &with("trimming"), "transport.reliability: \"trimmed\" learns of losses from");
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Host {
         self.go_on(ctx, packet.slot);
     }
 
-    /// The receiver of a flow tells of congestion.
+    /// The receiver of a flow reports congestion.
     #[inline(never)]
     pub(crate) fn on_cnp(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };

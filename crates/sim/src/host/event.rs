@@ -1,8 +1,8 @@
-//! What a host tells of its flows.
+//! Events of a host's flows.
 
 use netloom_routing::FlowKey;
 
-/// What a host tells of the flows that were started from outside.
+/// An event of a flow that was started from outside.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FlowEvent {
     /// The flow of a ticket has this number at its source, and is sent in `parts` parts.

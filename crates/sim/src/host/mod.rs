@@ -31,7 +31,7 @@ use netloom_fabric::{Packet, Ports};
 use netloom_routing::NicPathSelector;
 use netloom_topology::NodeId;
 use netloom_units::random::{self, Stream};
-use netloom_units::{Time, fetch, fetch_whole};
+use netloom_units::{Time, prefetch, prefetch_whole};
 use netloom_workload::{HostWork, Message as Job};
 use rustc_hash::FxHashMap;
 
@@ -149,10 +149,10 @@ impl Host {
     #[inline(always)]
     pub(crate) fn prefetch_state(&self) {
         let Host { nic, flows, send_queue, receivers, .. } = self;
-        nic.fetch_first_port();
-        flows.first().into_iter().for_each(fetch_whole);
-        send_queue.fetch();
-        receivers.fetch();
+        nic.prefetch_first_port();
+        flows.first().into_iter().for_each(prefetch_whole);
+        send_queue.prefetch();
+        receivers.prefetch();
     }
 
     /// Its batch comes soon: prefetches what it will touch first.
@@ -161,16 +161,16 @@ impl Host {
         let Host {
             nic, random, flows, send_queue, paces, queue, checked, receivers, sent, last_event, ..
         } = self;
-        fetch(nic);
-        fetch(random);
-        fetch(flows);
-        fetch(send_queue);
-        fetch(paces);
-        fetch(queue);
-        fetch(checked);
-        fetch(receivers);
-        fetch(sent);
-        fetch(last_event);
+        prefetch(nic);
+        prefetch(random);
+        prefetch(flows);
+        prefetch(send_queue);
+        prefetch(paces);
+        prefetch(queue);
+        prefetch(checked);
+        prefetch(receivers);
+        prefetch(sent);
+        prefetch(last_event);
     }
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct Rare {
     pub(crate) streams: FxHashMap<(u32, u16, u8), u32>,
     /// When the program wants to be called.
     pub(crate) calculations: Calculations,
-    /// What to tell of flows that were ordered from outside.
+    /// Events of flows that were ordered from outside, not yet collected.
     pub(crate) events: Vec<FlowEvent>,
     /// ACKs that are held back, by receiver.
     pub(crate) delayed_acks: FxHashMap<u32, DelayedAck>,

@@ -6,7 +6,7 @@ use netloom_record::{ReceiverRecord, SeriesWriter};
 use netloom_routing::FlowKey;
 use netloom_transport::{Receiver, Seen};
 use netloom_units::memory::push_few;
-use netloom_units::{Time, fetch_whole, narrow};
+use netloom_units::{Time, narrow, prefetch_whole};
 use rustc_hash::FxHashMap;
 
 use crate::host::finished::FinishedFlows;
@@ -210,13 +210,13 @@ fn record(key: FlowKey, seen: &Seen, (before_warm_up, in_drain): (u64, u64)) -> 
 }
 
 impl Receivers {
-    /// Has the processor fetch the flow that came last: the next packet is mostly of the same one.
+    /// Prefetches the flow that came last: the next packet is mostly of the same one.
     #[inline(always)]
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn prefetch(&self) {
         if let Some((_, place)) = self.last
             && let Some(active) = self.active.get(place as usize)
         {
-            fetch_whole(active);
+            prefetch_whole(active);
         }
     }
 

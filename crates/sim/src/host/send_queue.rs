@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use netloom_fabric::{RoundRobin, Rules};
-use netloom_units::{Time, fetch};
+use netloom_units::{Time, prefetch};
 
 /// The flows that may have something to send, or packets, by data queue.
 #[derive(Clone, Debug)]
@@ -36,10 +36,10 @@ impl<T> SendQueue<T> {
         }
     }
 
-    /// Has the processor fetch where the queues are.
+    /// Prefetches where the queues are.
     #[inline(always)]
-    pub(crate) fn fetch(&self) {
-        self.queues.first().into_iter().for_each(fetch);
+    pub(crate) fn prefetch(&self) {
+        self.queues.first().into_iter().for_each(prefetch);
     }
 
     #[inline]
@@ -69,7 +69,7 @@ impl<T> SendQueue<T> {
 
     /// Takes the next one that can be sent at `at` out of its queue.
     ///
-    /// `is_open` tells whether flow control lets a queue send. `ready` tells from when on one can be sent, and `None` for one that cannot
+    /// `is_open` says whether flow control lets a queue send. `ready` says from when on one can be sent, and `None` for one that cannot
     /// until something happens: it leaves the queue and must be pushed again.
     #[inline(always)]
     pub(crate) fn next(

@@ -64,7 +64,7 @@ impl Host {
         self.connections.as_mut()?.get_mut(&number)
     }
 
-    /// Tells every subflow of a flow how much there is to send.
+    /// Sets for every subflow of a flow how much there is to send.
     pub(crate) fn offer(&mut self, world: &World, number: u32) {
         for subflow in 0..world.transport.options.subflows {
             let Some(Connected { connection, slots }) = self.connected(number) else { return };
@@ -80,7 +80,7 @@ impl Host {
         }
     }
 
-    /// Tells the connection how a subflow fares.
+    /// Updates the connection with a subflow's state.
     pub(crate) fn see(&mut self, world: &World, number: u32, subflow: u32) {
         let connected = self.connections.as_mut().and_then(|connections| connections.get_mut(&number));
         let Some(Connected { connection, slots }) = connected else { return };

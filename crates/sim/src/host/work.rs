@@ -58,7 +58,7 @@ impl Host {
         self.rare.get_or_insert_default().events.push(FlowEvent::Started { ticket, flow, parts: 1 });
     }
 
-    /// What there is to tell of ordered flows since the last call.
+    /// The events of ordered flows since the last call.
     pub(crate) fn events(&mut self) -> Vec<FlowEvent> {
         self.rare.as_mut().map(|rare| std::mem::take(&mut rare.events)).unwrap_or_default()
     }

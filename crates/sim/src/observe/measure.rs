@@ -38,7 +38,7 @@ pub struct Measure {
     /// Intervals that the summary reports on their own: tables with `name`, `from` and `until`. They may overlap.
     pub windows: Vec<Window>,
     /// Channels that the summary reports by name: tables with `name`, and the nodes `from` and `to` as in `links.parquet`
-    /// (`h0` is a host, `s0` a switch); `parallel` tells parallel links apart, from 0. Only these are sampled, if there are any.
+    /// (`h0` is a host, `s0` a switch); `parallel` numbers parallel links, from 0. Only these are sampled, if there are any.
     pub channels: Vec<ChannelName>,
 }
 

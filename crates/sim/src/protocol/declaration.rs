@@ -87,7 +87,7 @@ pub(crate) struct PacketFacts {
     pub(crate) frees_ports: bool,
     /// Its tag says something of the protocol's own: the choice of a port leaves it alone.
     pub(crate) has_own_tag: bool,
-    /// What is left of one that meets a cut link and goes back to where it came from; none if nobody is told.
+    /// What is left of one that meets a cut link and goes back to where it came from; none if no notification is sent.
     pub(crate) turned_back: Option<PacketKind>,
 }
 
@@ -116,7 +116,7 @@ impl PacketFacts {
         PacketFacts { frees_ports: true, ..self }
     }
 
-    /// Declares that its sender is told, by a packet of that kind, when one meets a cut link.
+    /// Declares that its sender is notified, by a packet of that kind, when one meets a cut link.
     pub(crate) const fn turning_into(self, kind: PacketKind) -> Self {
         PacketFacts { turned_back: Some(kind), ..self }
     }

@@ -101,7 +101,7 @@ impl Simulation {
                 }
             }
         }
-        // One that has hosts is there from the beginning: records ask it what switches can tell at all.
+        // One that has hosts is there from the beginning: records depend on what switches can observe.
         let first = (network.hosts() > 0).then(|| network.edge_switch(0));
         let reports = self.world.routing.report_period().is_some();
         nodes.extend((network.hosts()..network.nodes()).map(|id| {

@@ -13,7 +13,7 @@ use crate::run::rows::rows;
 use crate::switch::view::hand_in_flowlets;
 use crate::world::World;
 
-/// What switches saw of flowlets and gaps, where they looked; flowlets also where routing tells them apart.
+/// What switches saw of flowlets and gaps, where they looked; flowlets also where routing distinguishes them.
 pub(crate) fn collect_flow_observations(
     world: &World,
     nodes: &mut [Node],
@@ -80,7 +80,7 @@ struct Joined<A, B> {
 }
 
 impl<A: FnMut(Seen), B: FnMut(GapRecord)> Joined<A, B> {
-    /// Goes through what switches have handed in, which is in order; gaps of `threshold` tell flowlets apart.
+    /// Goes through what switches have handed in, which is in order; gaps of `threshold` separate flowlets.
     fn join(
         mut self,
         observations: impl Iterator<Item = Result<FlowObservationRecord, RunError>>,
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::observe::gap_monitor::{Arriving, FlowObservation, GapMonitor};
 
-    /// Flow numbers have a bit that tells two subflows apart.
+    /// Flow numbers have a bit that distinguishes two subflows.
     const SUBFLOW: u32 = 1 << 30;
 
     /// A data packet that comes some time after the one before it.

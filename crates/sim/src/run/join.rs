@@ -21,7 +21,7 @@ pub(crate) struct Known {
     pub(crate) packets: Option<PacketStatistics>,
 }
 
-/// Goes through all flows that have been sent in a run that was over at `end`, of which switches have told what they decided: `add` gets what is known of each at its two ends.
+/// Goes through all flows that have been sent in a run that was over at `end`, with what switches have recorded of their decisions: `add` gets what is known of each at its two ends.
 pub(crate) fn join(
     world: &World,
     nodes: &mut [Node],

@@ -174,14 +174,14 @@ impl Validated {
         if plan.own_messages() > numbering.flows() {
             let most = numbering.flows();
             let expected = format!(
-                "fewer: a host that sends more than {most} messages needs the bits that tell subflows apart"
+                "fewer: a host that sends more than {most} messages needs the bits that distinguish subflows"
             );
             return Err(SimError::Transport(Invalid::new("subflows", expected, transport.options.subflows)));
         }
         if let Some(conga) = routing.conga() {
             let (most, paths) = (conga.layout().most_paths(), most_paths(network));
             let expected = format!(
-                "another one where more than {most} paths join two leaves, which its labels cannot tell apart"
+                "another one where more than {most} paths join two leaves, which its labels cannot distinguish"
             );
             let found = format!("\"{}\" and up to {paths} paths", routing.selector_name());
             Invalid::unless(paths <= most, "selector", expected, found).map_err(SimError::Routing)?;

@@ -102,7 +102,7 @@ impl Server {
         })
     }
 
-    /// Tells all ports when the load ends.
+    /// Sets at all ports when the load ends.
     pub(crate) fn note_drain(&mut self, until: Time) {
         self.nics.iter_mut().for_each(|nic| nic.host.nic.note_drain(until));
     }
@@ -120,7 +120,7 @@ impl Server {
         }
     }
 
-    /// What there is to tell of ordered messages since the last call.
+    /// The events of ordered messages since the last call.
     pub(crate) fn events(&mut self) -> Vec<FlowEvent> {
         std::mem::take(&mut self.events)
     }

@@ -54,7 +54,7 @@ impl Switch {
             ports.estimate_rates(estimator.period, estimator.discount, routed);
         }
         if let Some(telemetry) = &world.telemetry {
-            ports.tell(telemetry);
+            ports.set_telemetry(telemetry);
         }
         let mut path_selector =
             SwitchPathSelector::new(routing, stride, has_hosts, world.is_lossy, &mut draws);

@@ -9,7 +9,7 @@ pub(crate) mod view;
 use netloom_fabric::{Packet, Ports};
 use netloom_routing::{Row, SwitchPathSelector};
 use netloom_units::random::Stream;
-use netloom_units::{Time, fetch};
+use netloom_units::{Time, prefetch};
 
 use crate::observe::gap_monitor::GapMonitor;
 use crate::observe::sampler::Sampler;
@@ -84,7 +84,7 @@ impl Switch {
     #[inline(always)]
     pub(crate) fn prefetch_state(&self) {
         let Switch { ports, next_hops, .. } = self;
-        ports.fetch();
+        ports.prefetch();
         next_hops.prefetch();
     }
 
@@ -92,10 +92,10 @@ impl Switch {
     #[inline(always)]
     pub(crate) fn prefetch_node(&self) {
         let Switch { ports, path_selector, row, duties, last_event, .. } = self;
-        fetch(ports);
-        fetch(path_selector);
-        fetch(row);
-        fetch(duties);
-        fetch(last_event);
+        prefetch(ports);
+        prefetch(path_selector);
+        prefetch(row);
+        prefetch(duties);
+        prefetch(last_event);
     }
 }

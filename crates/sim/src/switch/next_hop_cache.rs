@@ -4,7 +4,7 @@ use netloom_engine::Hint;
 use netloom_fabric::{Packet, PacketKind, PortQueue, Ports};
 use netloom_routing::{Row, SwitchPathSelector};
 use netloom_topology::PortId;
-use netloom_units::fetch_whole;
+use netloom_units::prefetch_whole;
 
 use crate::switch::view::{header_of, note_choice};
 use crate::world::World;
@@ -70,7 +70,7 @@ impl NextHopCache {
     /// Prefetches all entries.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        self.0.as_deref().into_iter().for_each(fetch_whole);
+        self.0.as_deref().into_iter().for_each(prefetch_whole);
     }
 
     pub(crate) fn all(&mut self) -> &mut Entries {
@@ -101,7 +101,7 @@ impl Entries {
     }
 }
 
-/// Packets of a kind that a hash does not tell apart.
+/// Packets of a kind that a hash does not distinguish.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(crate) struct CachedHop {

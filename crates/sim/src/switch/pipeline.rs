@@ -152,7 +152,7 @@ impl Switch {
     /// Attaches hints to packets that say how they leave, where that depends on the packet alone.
     #[inline(always)]
     pub(crate) fn prepare(&mut self, world: &World, messages: impl Unhandled<World>) {
-        self.ports.fetch_first();
+        self.ports.prefetch_first();
         match self.path_selector.fast_path() {
             FastPath::Hash => self.prepare_hashed(world, messages),
             FastPath::Spray => self.prepare_drawn(world, messages),

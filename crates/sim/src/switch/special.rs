@@ -23,7 +23,7 @@ impl Switch {
         self.ports.advance(ctx.now, &ctx.world.rules, &mut ctx.wire())
     }
 
-    /// [`Self::advance`] of a switch that may take samples, report, or have something to tell at the moment of a cut.
+    /// [`Self::advance`] of a switch that may take samples, report, or notify sources at the moment of a cut.
     pub(crate) fn advance_specially(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
         if !self.protocols.unreachable.is_empty() {
             self.meet_cuts(&mut ctx.at(ctx.now.saturating_sub(Time(1))));

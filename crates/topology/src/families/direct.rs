@@ -15,7 +15,7 @@ pub(crate) struct DirectBuilder {
 }
 
 impl DirectBuilder {
-    /// Checks the size, then adds the switches and their hosts. `pod` tells the pod of each switch.
+    /// Checks the size, then adds the switches and their hosts. `pod` gives the pod of each switch.
     pub(crate) fn new(
         name: &str,
         switches: u64,

@@ -98,7 +98,7 @@ pub(crate) trait CongestionControl: Clone + Debug {
     /// A PULL arrived, which counts itself and those before ([`Facts::pulls`]).
     fn on_pull(&mut self, _count: u32, _gate: &mut Gate) {}
 
-    /// That many packets have arrived of which no ACK of their own tells.
+    /// That many packets have arrived that no ACK of their own acknowledges.
     fn on_arrivals(&mut self, _packets: u32) {}
 
     /// A notification of congestion (CNP) arrived, in a packet of its own or with an answer ([`Facts::cnp_interval`]). Returns whether that cuts

@@ -206,7 +206,7 @@ macro_rules! congestions {
                 }
             }
 
-            /// That many packets have arrived of which no ACK of their own tells.
+            /// That many packets have arrived that no ACK of their own acknowledges.
             pub(crate) fn on_arrivals(&mut self, packets: u32) {
                 match self {
                     $(Control::$Kind(state) => state.on_arrivals(packets),)+

@@ -150,7 +150,7 @@ impl Reno {
         let outstanding = f64::from(feedback.next - feedback.oldest) * self.packet;
         let left = (self.cwnd.min(outstanding) * part).max(2.0 * self.packet).min(self.most);
         if feedback.cause == Cause::Timeout {
-            // A second timeout in a row tells nothing about the path (RFC 5681, section 3.1).
+            // A second timeout in a row says nothing about the path (RFC 5681, section 3.1).
             if self.cwnd > self.packet {
                 self.ssthresh = left;
             }

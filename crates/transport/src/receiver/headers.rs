@@ -61,7 +61,7 @@ mod tests {
             (receiver.missing(), receiver.on_header(&transport, Time(0), 3, true)),
             (u32::MAX, Reply::Nack(1))
         );
-        // The header of the last packet tells how many there are.
+        // The header of the last packet says how many there are.
         assert_eq!(receiver.missing(), 2);
         // The payload had come before.
         assert_eq!(receiver.on_header(&transport, Time(0), 2, false), Reply::Ack(1));

@@ -18,7 +18,7 @@ pub struct Facts {
     pub has_acks: bool,
     /// Which packets a receiver takes.
     pub takes: Takes,
-    /// How ACKs of later packets tell of losses; `None`: they do not.
+    /// How ACKs of later packets show losses; `None`: they do not.
     pub loss_detection: Option<LossDetection>,
     /// What a sender gives up at a timeout.
     pub gives_up: GivesUp,
@@ -28,7 +28,7 @@ pub struct Facts {
     pub urgent_repeats: bool,
     /// After how many trimmed packets in a row a sender is asked for another path; `None`: never.
     pub reroute_after: Option<u32>,
-    /// Whether trimmed packets are what tells of losses, so that without them only timeouts do.
+    /// Whether trimmed packets are what reports losses, so that without them only timeouts do.
     pub relies_on_trimming: bool,
 }
 
@@ -60,7 +60,7 @@ impl Takes {
     }
 }
 
-/// How ACKs of later packets tell of losses.
+/// How ACKs of later packets show losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossDetection {
     /// A packet is lost once this many packets that were sent later have arrived (RFC 5681, RFC 6675).

@@ -19,7 +19,7 @@ pub struct SelectiveRepeat {
     /// round-trip time, or by more quarters, up to a whole smoothed one, after needless retransmissions; and if nothing has come back for
     /// two round-trip times, a probe finds out whether the tail is lost. Where routing sprays packets, reordering counts as seen from the start.
     pub rack: bool,
-    /// Whether ACKs tell the sender which packets have come (SACK, RFC 2018). Without, it repairs one hole at a time, as NewReno (RFC 6582) and csg-htsim's TCP do: the first after
+    /// Whether ACKs say which packets have come (SACK, RFC 2018). Without, it repairs one hole at a time, as NewReno (RFC 6582) and csg-htsim's TCP do: the first after
     /// `reorder_threshold` duplicate ACKs, each further one when the packets before it are acknowledged; a repetition that gets lost, and losses after a timeout, wait for the
     /// timeout. It still counts one packet less in flight for every duplicate ACK, which is NewReno's inflated window. Not with `rack`.
     pub sack: bool,

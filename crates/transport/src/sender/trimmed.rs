@@ -19,7 +19,7 @@ impl Sender {
         Feedback { packets: newly, bytes: u64::from(newly) * transport.packet_size().0, ..feedback }
     }
 
-    /// The header of a trimmed packet has come back: nothing else will tell of it.
+    /// The header of a trimmed packet has come back: nothing else will report the loss.
     pub fn on_returned(&mut self, transport: &Transport, header: Ack) -> Feedback {
         self.counts.returned_to_sender += 1;
         self.lose(transport, Cause::Return, header)

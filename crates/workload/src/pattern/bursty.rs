@@ -107,7 +107,7 @@ mod tests {
     fn a_burst_goes_to_one_destination_back_to_back() {
         let mean_burst = 8.0;
         let frames = sent(Bursty { load: 0.2, mean_burst, ..Default::default() }.into_pattern(), 1);
-        // Bursts as far as they can be told apart: next to each other and alike in destination.
+        // Bursts as far as they can be separated: next to each other and alike in destination.
         let mut lengths: Vec<u32> = vec![1];
         for pair in frames.windows(2) {
             let [(src, message), (next_src, next)] = [pair[0], pair[1]];

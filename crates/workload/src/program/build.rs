@@ -182,7 +182,7 @@ fn in_a_cycle(first: &[u32], dependents: &[u32]) -> Option<u32> {
     Some(op)
 }
 
-/// Sorts the sends into channels, and tells each its own.
+/// Sorts the sends into channels, and gives each its own.
 fn outbound(ops: &mut [Op]) -> (Box<[Outbound]>, u32) {
     let sends = (0..).zip(&*ops).filter(|(_, op)| op.kind == OpKind::Send);
     let mut sends: Vec<(u32, u32, u32)> = sends.map(|(index, op)| (op.peer, op.tag, index)).collect();

@@ -34,7 +34,7 @@ pub(crate) struct Runner {
     names: Names,
 }
 
-/// How messages and wake-ups are told from those of other programs at the same hosts: n becomes `n * count + index`.
+/// How messages and wake-ups are distinguished from those of other programs at the same hosts: n becomes `n * count + index`.
 #[derive(Clone, Copy, Debug)]
 struct Names {
     index: u32,
@@ -309,7 +309,7 @@ impl Runner {
         self.left -= 1;
     }
 
-    /// Tells those that wait for an operation that it has started or finished.
+    /// Notifies those that wait for an operation that it has started or finished.
     fn release(&mut self, op: u32, started: bool) {
         let program = &self.placed.program.ranks[self.rank as usize];
         for later in program.dependents(op, started) {

@@ -62,7 +62,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Lays the ways to other targets; there is no traffic yet. `ports` tells the ports by which a switch forwards what goes to a target.
+    /// Lays the ways to other targets; there is no traffic yet. `ports` gives the ports by which a switch forwards what goes to a target.
     pub(super) fn aim(
         &mut self,
         targets: Range<u32>,
@@ -71,7 +71,7 @@ impl<'a> Block<'a> {
         self.clear();
         let mut by_port = ByPort::default();
         for (here, onward) in (self.network.hosts()..).zip(&mut self.onward) {
-            by_port.gather(targets.clone(), onward, |target, tell| ports(here, target, tell));
+            by_port.gather(targets.clone(), onward, |target, visit| ports(here, target, visit));
         }
     }
 
@@ -192,7 +192,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Tells of every channel on which ports it depends.
+    /// Visits every channel with the ports on which it depends.
     pub(super) fn visit(&self, listener: &mut impl Listen) {
         let mut ways = Ways::default();
         // By virtual channel, the targets asked for last at the switch, and the answer: neighbouring channels mostly carry the same.

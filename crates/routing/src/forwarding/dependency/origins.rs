@@ -99,7 +99,7 @@ impl<'a> Origins<'a> {
         (index * 2 + usize::from(rank)) * self.vcs
     }
 
-    /// Follows all traffic and forgets it. `ports` are those by which a switch forwards it, none where it ends; `end` is told of every virtual
+    /// Follows all traffic and forgets it. `ports` are those by which a switch forwards it, none where it ends; `end` is called with every virtual
     /// channel by which it comes there, and of the one place from which it does, if it is one.
     pub(super) fn follow<'p>(
         &mut self,

@@ -58,7 +58,7 @@ struct Routes<'a> {
 }
 
 impl Routes<'_> {
-    /// Whether they close a cycle among dependencies, which lose what no route has. None if that takes too long to tell.
+    /// Whether they close a cycle among dependencies, which lose what no route has. None if that takes too long to decide.
     fn close_a_cycle(&self, dependencies: &mut Dependencies<'_>) -> Option<bool> {
         for _ in 0..REFUTED {
             let Some(cycle) = dependencies.cycle() else { return Some(false) };

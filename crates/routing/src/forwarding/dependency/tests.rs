@@ -223,7 +223,7 @@ pub(super) fn graphs() -> impl Strategy<Value = Network> {
 
 type Dependency = ((ChannelId, u8), (ChannelId, u8));
 
-/// One who is told of all dependencies.
+/// A visitor of all dependencies.
 struct Listener<F>(F);
 
 impl<F: FnMut(ChannelId, VcSet, &Onward)> Listen for Listener<F> {

@@ -197,7 +197,7 @@ impl ConWeaveMachine {
         }
     }
 
-    /// A packet was marked on a path from a host's switch: whether that switch is to be told.
+    /// A packet was marked on a path from a host's switch: whether that switch is to be notified.
     fn reports_busy(&mut self, src: u32, label: u16, now: Time) -> bool {
         let next = self.quiet.entry((src, label)).or_insert(Time::ZERO);
         let is_due = *next <= now;

@@ -3,7 +3,7 @@
 //! A flow's first switch cuts its packets into *epochs*. The first packet of an epoch asks the last switch for a reply. If it comes in time,
 //! the next packet begins another epoch on the same path. If not, the path is congested: the next packet is the *tail* of the old path,
 //! and those behind it are *re-routed* to a path that has not been reported as busy. The last switch holds re-routed packets back until the tail has
-//! come, or until it cannot be expected any more. When the tail has come it tells the first switch that all is *clear*: only then may the flow be
+//! come, or until it cannot be expected any more. When the tail has come it signals to the first switch that all is *clear*: only then may the flow be
 //! re-routed again. So at most one change of path is in flight (Song et al., SIGCOMM'23).
 //!
 //! ```text
@@ -48,7 +48,7 @@ pub struct ConWeave {
     pub late: Late,
     /// Re-routed packets wait for their tail until the time at which it is expected and this.
     pub flush_slack: Time,
-    /// How long they wait, besides, where no packet of the same epoch has told how long the old path takes.
+    /// How long they wait, besides, where no packet of the same epoch has shown how long the old path takes.
     pub flush_default: Time,
     /// A flow that has been idle for longer begins anew, on any path.
     pub inactive: Time,

@@ -1,4 +1,4 @@
-//! What switches write on packets and tell each other under ConWeave, as it is put into bits.
+//! What switches write on packets and signal to each other under ConWeave, encoded in bits.
 
 /// What the first switch writes on a data packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Stamp {
     }
 }
 
-/// What the last switch tells the first one.
+/// A signal of the last switch to the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// The packet that asked has come.

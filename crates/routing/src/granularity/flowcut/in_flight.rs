@@ -62,7 +62,7 @@ struct Entry {
     state: FlowcutState,
     /// What the source's packets say of its turns.
     turned: bool,
-    /// The source has been told to run ahead.
+    /// The source has been signalled to run ahead.
     is_resumed: bool,
     /// The packets in flight, at a switch behind the first one that measures.
     stamps: Option<VecDeque<Stamp>>,
@@ -166,7 +166,7 @@ impl InFlightTable {
     }
 
     /// The last switch says that a packet has come so far. Returns the port by which that packet came and, if this switch is the flow's
-    /// first, what its source is to be told; none if the packet was not counted here, and it is not known how it came.
+    /// first, the signal to its source; none if the packet was not counted here, and it is not known how it came.
     pub(crate) fn on_receipt(&mut self, receipt: &Receipt, now: Time) -> Option<(PortId, Option<Signal>)> {
         let flow = on_pass(receipt.flow, receipt.pass);
         let known = self.flows.see(flow, now).filter(|entry| receipt.sent >= entry.sent.0);

@@ -30,7 +30,7 @@ use crate::scheme::{Placement, Routing};
 use state::{FlowcutState, Phase, RttMin};
 
 /// A new decision when nothing of the flow is in flight; a congested flow is drained to get there. Flowcut Switching, §II. At a NIC the
-/// transport's ACKs tell what is in flight. At switches the last switch acknowledges every packet to those before it, which count: the
+/// transport's ACKs show what is in flight. At switches the last switch acknowledges every packet to those before it, which count: the
 /// first switch alone (placement `ingress`), or every switch, each of which re-routes what has nothing in flight behind it (`switch`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -49,7 +49,7 @@ pub struct Flowcut {
     /// Drain only if at least this much of the flow is still unsent.
     pub min_remaining: Bytes,
     /// Resume on the new path once at most this many packets are in flight on the old one, and run no further ahead of the oldest of
-    /// them: less idle time for a bounded out-of-order distance. 0 keeps strict order. At the first switch of a flow its source is told,
+    /// them: less idle time for a bounded out-of-order distance. 0 keeps strict order. At the first switch of a flow its source is signalled,
     /// and sees to the distance by its transport's ACKs; not at every switch, which would have acknowledgements of two ways at a time.
     pub max_ood: u32,
     /// At NICs: whether a flow keeps its path when nothing of it is in flight, unless it was drained. By the paper every such moment ends a flowcut, and
@@ -72,7 +72,7 @@ pub struct Flowcut {
     pub ack_size: Bytes,
     /// At switches: size on the wire of the frame by which the first switch stops a source or lets it go on.
     pub frame_size: Bytes,
-    /// At switches: what a source is told to stop.
+    /// At switches: what a source is to pause.
     pub pauses: Stops,
     /// At switches: packets that a stopped flow may still send, so that its path does not run dry while it empties (XOFF with credit).
     pub credit: u32,
@@ -118,7 +118,7 @@ pub enum Timestamps {
     Nanoseconds,
 }
 
-/// What a switch tells a source to stop.
+/// What a source pauses at a switch's signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stops {

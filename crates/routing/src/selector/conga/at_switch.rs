@@ -52,12 +52,12 @@ impl SwitchPathSelector {
         Marking { congestion: marking.congestion.max(here), ..marking }
     }
 
-    /// What a leaf switch tells another one, of that index, under CONGA.
+    /// What a leaf switch reports to another one, of that index, under CONGA.
     pub fn report_to(&mut self, leaf: u32, now: Time, random: &mut impl Rng) -> Option<Report> {
         self.machines.conga.as_mut()?.report(leaf, now, random)
     }
 
-    /// A packet from a leaf switch of that index tells this one, its last, something under CONGA.
+    /// A packet from a leaf switch of that index brings this one, its last, a report under CONGA.
     pub fn on_report(&mut self, from: u32, report: Report, now: Time) {
         if let Some(leaf) = &mut self.machines.conga {
             leaf.on_report(from, report, now);

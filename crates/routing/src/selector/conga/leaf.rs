@@ -13,7 +13,7 @@ use crate::selector::random::below;
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
     config: Conga,
-    /// By other leaf and label: what that leaf has told of the paths to it, and until when that counts.
+    /// By other leaf and label: what that leaf has reported of the paths to it, and until when that counts.
     to: FxHashMap<u32, Vec<(u8, Time)>>,
     /// By other leaf: what has been seen of the paths from it.
     from: FxHashMap<u32, Seen>,
@@ -24,9 +24,9 @@ pub(crate) struct Leaf {
 struct Seen {
     /// By label; none where nothing has come.
     paths: Vec<Option<Path>>,
-    /// How many of them have not been told as they are now.
+    /// How many of them have not been reported as they are now.
     untold: usize,
-    /// Whose turn it is to be told.
+    /// Which is the next to be reported.
     turn: usize,
 }
 
@@ -39,7 +39,7 @@ struct Path {
 }
 
 impl Seen {
-    /// The next path in turn, and those first that have changed since they were told.
+    /// The next path in turn, and those first that have changed since they were reported.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "labels that have been read from packets have at most 12 bits"
@@ -86,15 +86,15 @@ impl Leaf {
         now: Time,
         random: &mut impl Rng,
     ) -> u16 {
-        let told = self.to.get(&last);
+        let reported = self.to.get(&last);
         let (mut best, mut least, mut ties) = (0, u8::MAX, 0);
         let paths = self.labels(paths);
         let compared = self.config.candidates.map_or(paths, |candidates| candidates.min(paths));
         let first = if compared < paths { below((paths - compared) as usize + 1, random) as u32 } else { 0 };
         let before = before.filter(|_| self.config.keeps);
         for label in first as u16..(first + compared) as u16 {
-            let told = told.and_then(|told| told.get(usize::from(label)));
-            let remote = told.map_or(0, |&(congestion, until)| if now < until { congestion } else { 0 });
+            let reported = reported.and_then(|reported| reported.get(usize::from(label)));
+            let remote = reported.map_or(0, |&(congestion, until)| if now < until { congestion } else { 0 });
             let congestion = local(label).max(remote);
             if congestion < least {
                 (best, least, ties) = (label, congestion, 1);
@@ -142,7 +142,7 @@ impl Leaf {
         }
     }
 
-    /// What a packet tells to the leaf where it goes of a path from there.
+    /// A packet's report, to the leaf where it goes, of a path from there.
     pub(crate) fn report(&mut self, last: u32, now: Time, random: &mut impl Rng) -> Option<Report> {
         let (order, ageing) = (self.config.order, self.config.ageing);
         let seen = self.from.get_mut(&last)?;
@@ -152,14 +152,14 @@ impl Leaf {
         }
     }
 
-    /// Leaf `first` has told something of the paths to it.
+    /// Leaf `first` has reported a path to it.
     pub(crate) fn on_report(&mut self, first: u32, report: Report, now: Time) {
-        let told = self.to.entry(first).or_default();
+        let reported = self.to.entry(first).or_default();
         let label = usize::from(report.label);
-        if told.len() <= label {
-            told.resize(label + 1, (0, Time::ZERO));
+        if reported.len() <= label {
+            reported.resize(label + 1, (0, Time::ZERO));
         }
-        told[label] = (report.congestion, now + self.config.ageing);
+        reported[label] = (report.congestion, now + self.config.ageing);
     }
 }
 
@@ -245,16 +245,17 @@ mod tests {
         leaf.see(OTHER, marking(0, 4), Time(0));
         leaf.see(OTHER, marking(3, 2), Time(500));
         leaf.see(OTHER, marking(5, 1), Time(900));
-        let mut told = |now| {
-            let mut labels: Vec<_> =
-                (0..60).map(|_| leaf.report(OTHER, Time(now), &mut random).map(|told| told.label)).collect();
+        let mut reported = |now| {
+            let mut labels: Vec<_> = (0..60)
+                .map(|_| leaf.report(OTHER, Time(now), &mut random).map(|reported| reported.label))
+                .collect();
             labels.sort_unstable();
             labels.dedup();
             labels
         };
-        assert_eq!(told(1000), [Some(0), Some(3), Some(5)]);
-        assert_eq!(told(1001), [Some(3), Some(5)]);
-        assert_eq!(told(1901), [None]);
+        assert_eq!(reported(1000), [Some(0), Some(3), Some(5)]);
+        assert_eq!(reported(1001), [Some(3), Some(5)]);
+        assert_eq!(reported(1901), [None]);
     }
 
     #[test]
@@ -264,7 +265,7 @@ mod tests {
         assert_eq!(rounded, [0, 0, 1, 3, 7, 7, 7]);
     }
 
-    /// The paper's rule: the greater of what is measured here and what is told from there, and the least of these.
+    /// The paper's rule: the greater of what is measured here and what is reported from there, and the least of these.
     #[test]
     fn the_path_is_taken_whose_worst_link_is_least_congested() {
         let (mut leaf, mut random) = leaf();
@@ -279,7 +280,7 @@ mod tests {
             2,
             "of that leaf nothing is known"
         );
-        // What is not told again is forgotten.
+        // What is not reported again is forgotten.
         assert_eq!(leaf.choose((OTHER, 4), None, local, Time(999), &mut random), 3);
         assert_eq!(leaf.choose((OTHER, 4), None, local, Time(1000), &mut random), 2);
     }
@@ -307,18 +308,20 @@ mod tests {
         for (label, congestion) in [(0, 4), (1, 1), (3, 2)] {
             leaf.see(OTHER, marking(label, congestion), Time(0));
         }
-        let mut tell = |leaf: &mut Leaf| {
-            leaf.report(OTHER, Time(0), &mut random).map(|told| (told.label, told.congestion)).unwrap()
+        let mut report = |leaf: &mut Leaf| {
+            leaf.report(OTHER, Time(0), &mut random)
+                .map(|reported| (reported.label, reported.congestion))
+                .unwrap()
         };
-        assert_eq!([0; 4].map(|_| tell(&mut leaf)), [(0, 4), (1, 1), (3, 2), (0, 4)]);
+        assert_eq!([0; 4].map(|_| report(&mut leaf)), [(0, 4), (1, 1), (3, 2), (0, 4)]);
         // Path 1 is next, but only path 3 has changed; path 0 comes as it was.
         leaf.see(OTHER, marking(3, 6), Time(0));
         leaf.see(OTHER, marking(0, 4), Time(0));
-        assert_eq!([0; 3].map(|_| tell(&mut leaf)), [(3, 6), (0, 4), (1, 1)]);
-        // A path that changes twice is told once, as it is.
+        assert_eq!([0; 3].map(|_| report(&mut leaf)), [(3, 6), (0, 4), (1, 1)]);
+        // A path that changes twice is reported once, as it is.
         leaf.see(OTHER, marking(1, 5), Time(0));
         leaf.see(OTHER, marking(1, 2), Time(0));
-        assert_eq!([0; 2].map(|_| tell(&mut leaf)), [(1, 2), (3, 6)]);
+        assert_eq!([0; 2].map(|_| report(&mut leaf)), [(1, 2), (3, 6)]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! CONGA: leaf switches tell each other how congested the paths between them are.
+//! CONGA: leaf switches report to each other how congested the paths between them are.
 //!
 //! A flow's first switch, its leaf, chooses a path through the tree and writes its label on the packet. Every switch along the path raises the packet's
 //! *congestion* to that of the link on which it sends it, by the port's rate estimator, so the last switch learns the congestion of the
-//! path's worst link. It remembers that per leaf and path, and tells one entry of it to every packet that goes back to that leaf. So each leaf
+//! path's worst link. It remembers that per leaf and path, and writes one entry of it on every packet that goes back to that leaf. So each leaf
 //! knows how congested its paths to each other leaf have lately been, and a new flowlet takes the path for which the greater of that and the
 //! congestion of its own port is least (Alizadeh et al., SIGCOMM'14).
 //!
@@ -28,7 +28,7 @@ use crate::granularity::{self, Ends, Granularity};
 use crate::scheme::Routing;
 
 /// The least congested path between two leaf switches, as the flow's first switch knows by its own ports' rate estimators and by what the last
-/// one has told. Alizadeh et al., CONGA, SIGCOMM'14. On trees of any number of levels: a path is a label, and its congestion that of its worst link
+/// one has reported. Alizadeh et al., CONGA, SIGCOMM'14. On trees of any number of levels: a path is a label, and its congestion that of its worst link
 /// between the two leaves. ACKs go by the header's hash. The defaults are the paper's; the preset `conga-rdma` is what ConWeave's public code does
 /// (`src/point-to-point/model/conga-routing.cc` of its ns-3 fork), where that differs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,16 +38,16 @@ pub struct Conga {
     pub estimator: Estimator,
     /// Bits to which congestion is rounded down, 1 to 4.
     pub bits: u8,
-    /// What a leaf has been told of a path counts for so long, then the path is thought idle.
+    /// A report about a path counts for so long, then the path is thought idle.
     pub ageing: Time,
     /// Which packets ports count.
     pub counts: Counts,
     /// Whether a link's congestion is at most 2^bits − 1, which a link in full use has. If not, it is at most 63: where packets count as they join the
-    /// queue, a port to which more is sent than it can carry is told from one in full use. Then networks may have 1,023 paths between two leaves, otherwise 4,095.
+    /// queue, a port to which more is sent than it can carry can be distinguished from one in full use. Then networks may have 1,023 paths between two leaves, otherwise 4,095.
     pub capped: bool,
-    /// Which packets carry what leaves tell each other.
+    /// Which packets carry leaves' reports.
     pub feedback: Feedback,
-    /// Which path a packet tells of.
+    /// Which path a packet reports.
     pub order: Order,
     /// Number of consecutive paths that are compared, starting at a random one. Absent, or where there are fewer paths: all. ConWeave's public code compares 4.
     pub candidates: Option<u32>,
@@ -66,7 +66,7 @@ pub enum Counts {
     Routed,
 }
 
-/// Which packets carry what leaves tell each other.
+/// Which packets carry leaves' reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feedback {
@@ -77,11 +77,11 @@ pub enum Feedback {
     Data,
 }
 
-/// Of which path a packet tells.
+/// Which path a packet reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// The next in turn, and first those whose congestion has changed since it was told.
+    /// The next in turn, and first those whose congestion has changed since it was reported.
     #[default]
     ChangedFirst,
     /// A random one of those by which something has come within `ageing`.
@@ -106,7 +106,7 @@ impl Default for Conga {
 }
 
 impl Routing {
-    /// The way in which leaf switches tell each other of congestion, if they do.
+    /// How leaf switches report congestion to each other, if they do.
     pub fn conga(&self) -> Option<&Conga> {
         match &self.selector {
             Selector::Conga(conga) => Some(conga),
@@ -128,7 +128,7 @@ impl Layout {
         (1 << self.label_bits) - 1
     }
 
-    /// The most paths between two leaves that labels tell apart.
+    /// The most paths between two leaves that labels can distinguish.
     pub fn most_paths(self) -> u32 {
         self.none().into()
     }
@@ -150,7 +150,7 @@ impl Conga {
 /// Most bits of a congestion.
 const MOST_BITS: u8 = 4;
 
-/// What one leaf tells another about a path that leads to it.
+/// One leaf's report to another about a path that leads to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The path's label.
@@ -166,7 +166,7 @@ pub struct Marking {
     pub label: u16,
     /// Congestion of the worst link so far.
     pub congestion: u8,
-    /// What is told to the leaf where it goes.
+    /// The report to the leaf where it goes.
     pub report: Option<Report>,
 }
 
@@ -182,8 +182,8 @@ impl Marking {
     #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
     pub fn from_bits(bits: u32, layout: Layout) -> Self {
         let half = |bits: u32| (bits as u16 & layout.none(), ((bits as u16) >> layout.label_bits) as u8);
-        let ((label, congestion), (told, how)) = (half(bits), half(bits >> 16));
-        let report = (told < layout.none()).then_some(Report { label: told, congestion: how });
+        let ((label, congestion), (reported, how)) = (half(bits), half(bits >> 16));
+        let report = (reported < layout.none()).then_some(Report { label: reported, congestion: how });
         Marking { label, congestion, report }
     }
 }

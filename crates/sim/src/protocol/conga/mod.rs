@@ -1,4 +1,4 @@
-//! CONGA: what leaves tell each other goes with the packets of hosts, as their tag.
+//! CONGA: leaves' reports to each other travel on the packets of hosts, as their tag.
 
 pub(crate) mod switch;
 

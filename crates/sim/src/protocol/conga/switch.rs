@@ -44,7 +44,7 @@ impl Switch {
         // What switches make has no first switch that could give it a report.
         let is_of_host = facts(packet.kind).origin == Origin::Host;
         let tells = is_of_host && (is_data || config.feedback == Feedback::All);
-        // Between two hosts of one leaf there is nothing to choose and nothing to tell.
+        // Between two hosts of one leaf there is nothing to choose and nothing to report.
         if is_first && is_last {
             return self.choose_specially(ctx, packet);
         }

@@ -12,7 +12,7 @@ use crate::protocol::packets::SIGNAL;
 use crate::protocol::state::ProtocolState;
 use crate::world::World;
 
-/// What switches tell each other of a flow: the scheme's word is the packet's tag.
+/// Signals between edge switches about a flow: the scheme's word is the packet's tag.
 pub(crate) struct EdgeSignals;
 
 impl Protocol for EdgeSignals {

@@ -21,7 +21,7 @@ pub(crate) struct FlowPause {
     pub(crate) stopped_for: Time,
 }
 
-/// How long a source waits to be told to go on.
+/// How long a source waits for the signal to resume.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PauseLimit {
     /// A flow that its first switch has stopped.

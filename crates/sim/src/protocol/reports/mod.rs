@@ -1,6 +1,6 @@
-//! What the switches of a group tell each other about the loads of their global channels (UGAL-G).
+//! The reports of a group's switches to each other about the loads of their global channels (UGAL-G).
 //!
-//! At every multiple of a period a switch looks at its global channels and tells those whose load has changed to the switches of its group
+//! At every multiple of a period a switch looks at its global channels and reports those whose load has changed to the switches of its group
 //! that it has a link to. A report crosses that link beside the data, as credits do, in the link's delay and its own serialisation, and
 //! takes no bandwidth; a cut link takes it, and it is not repeated. So what a switch knows of another's channel is exact, but as
 //! old as the report's delay and up to a period more, and no node ever reads another one's state.

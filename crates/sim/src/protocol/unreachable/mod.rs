@@ -1,4 +1,4 @@
-//! Switches tell sources that a link is cut: what is left of a packet goes back.
+//! Switches notify sources that a link is cut: what is left of a packet goes back.
 
 pub(crate) mod host;
 pub(crate) mod notified_cuts;

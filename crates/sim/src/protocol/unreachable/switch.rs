@@ -92,7 +92,7 @@ impl Switch {
         }
     }
 
-    /// As what a packet goes back to its source, if that is to be told that the link of its port is cut.
+    /// The form in which a packet goes back to its source, if that is to be notified that the link of its port is cut.
     pub(crate) fn must_notify(
         &self,
         world: &World,
@@ -117,7 +117,7 @@ impl Switch {
     }
 }
 
-/// What becomes of a packet that turns back at a cut link; none if nobody is told of it.
+/// What becomes of a packet that turns back at a cut link; none if no notification is sent.
 fn turned_back(world: &World, packet: &Packet) -> Option<PacketKind> {
     let kind = facts(packet.kind).turned_back?;
     let answers_leave_paths = || world.routing.answers_leave_paths(world.transport.options.subflows > 1);

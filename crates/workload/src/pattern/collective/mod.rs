@@ -111,7 +111,7 @@ impl Operation {
         self.add_among(builder, rank, start, |rank| rank)
     }
 
-    /// The same for an operation of some ranks only: `rank` is the place among them, and `named` tells which rank has a place.
+    /// The same for an operation of some ranks only: `rank` is the place among them, and `named` says which rank has a place.
     pub(super) fn add_among(
         &self,
         builder: &mut RankBuilder,

@@ -29,7 +29,7 @@ pub(super) const TRIGGER_GROUP: u8 = 1;
 /// A send or a receive at a host.
 type Place = (u32, u32);
 
-/// The program of `ranks` hosts, and whether triggers send messages; an error tells the line, if one is to blame.
+/// The program of `ranks` hosts, and whether triggers send messages; an error names the line, if one is to blame.
 pub(super) fn program(
     ranks: u32,
     connections: &[Connection],

@@ -8,7 +8,7 @@ use crate::forwarding::channels;
 use crate::selector::ugal::Ugal;
 use crate::selector::valiant::{Intermediate, Valiant};
 
-/// The highest virtual channel of all that it is told of.
+/// The highest virtual channel of all that it visits.
 struct Highest<'a>(&'a Network, u8);
 
 impl Listen for Highest<'_> {
