@@ -114,3 +114,8 @@ bench-scale: installed
 # What it takes to set 65,536 hosts up, by topology and scheme of routing.
 bench-set-up: installed build
 	$(VENV)/bin/python benches/set_up.py
+
+# What a packet-hop costs under each scheme, in instructions and as a share of the default's time: needs valgrind.
+bench-schemes: installed
+	cargo build --release -p netloom-cli
+	$(VENV)/bin/python benches/schemes.py --out target/bench-schemes.md

@@ -117,6 +117,33 @@ fn fits(buffers: &mut Buffers, packet: &Packet, queue: usize, rules: &Rules) -> 
         || buffers.charge(packet.ingress, rules.queue_in(packet), packet.size) == Charge::Fits
 }
 
+/// The same while ports are ordered, and all have come to this instant: a packet waits even at an idle port, as what follows from departures is for all
+/// ports to see in their order.
+struct Ordered;
+
+impl Admission for Ordered {
+    #[inline(always)]
+    fn charge(&self, output: &mut Output<'_, impl Wire>, packet: &Packet, queue: usize) -> bool {
+        Lossless.charge(output, packet, queue)
+    }
+
+    #[inline(always)]
+    fn starts_at_once(&self, _: &Port, _: usize) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn admit(
+        &self,
+        output: &mut Output<'_, impl Wire>,
+        packet: &mut Packet,
+        queue: usize,
+        random: &mut impl Rng,
+    ) -> Result<usize, Fate> {
+        Lossless.admit(output, packet, queue, random)
+    }
+}
+
 /// The same where what happens at one port may concern others, and the packet has been charged.
 struct Charged {
     is_ordered: bool,
@@ -187,7 +214,10 @@ impl Ports {
     ) -> Fate {
         match &at.rules.trims {
             Some(trims) => self.enqueue_trimming(port, packet, trims, random, at),
-            None => self.enqueue_exactly(port, packet, random, at),
+            None if self.is_host => self.enqueue_exactly(port, packet, random, at),
+            None => {
+                self.enqueue_lossless(self.port_queue(port, packet, at.rules), packet, random, at.again())
+            }
         }
     }
 
@@ -207,7 +237,7 @@ impl Ports {
         output.enqueue(&Trimming(trims), packet, queue, random).unwrap_or(Fate::Queued)
     }
 
-    /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost.
+    /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost, after [`Self::settle_if_ordered`].
     #[inline(always)]
     pub fn enqueue_lossless(
         &mut self,
@@ -227,7 +257,31 @@ impl Ports {
                 return fate;
             }
         }
-        self.enqueue_exactly(to.port, packet, random, &mut at.again())
+        self.enqueue_in_order(to, packet, random, &mut at.again())
+    }
+
+    /// [`Self::enqueue_lossless`] while ports are ordered, as far as that alone is in the way.
+    #[inline(never)]
+    fn enqueue_in_order(
+        &mut self,
+        to: PortQueue,
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        at: &mut At<'_, impl Wire>,
+    ) -> Fate {
+        debug_assert!(!self.is_ordered || self.first_departure(at.now).is_none(), "ports are settled");
+        if self.is_ordered && self.inputs.is_none() && !self.has_cuts {
+            let (queue, index) = (usize::from(to.queue), usize::from(to.port));
+            let is_idle = self.ports[index].ready() == 0;
+            let mut output = self.output(to.port, true, at.again());
+            if let Some(fate) = output.enqueue(&Ordered, packet, queue, random) {
+                if is_idle {
+                    self.note_ready(index);
+                }
+                return fate;
+            }
+        }
+        self.enqueue_exactly(to.port, packet, random, at)
     }
 
     /// [`Self::enqueue_lossless`] where a departure at one port may cause something at another, or this packet may.
@@ -254,7 +308,14 @@ impl Ports {
             return Fate::Queued;
         }
         let charged = Charged { is_ordered: self.is_ordered };
-        self.output(port, true, at.again()).enqueue(&charged, packet, queue, random).unwrap_or(Fate::Queued)
+        let fate = self
+            .output(port, true, at.again())
+            .enqueue(&charged, packet, queue, random)
+            .unwrap_or(Fate::Queued);
+        if self.is_ordered {
+            self.note_departure(port.into());
+        }
+        fate
     }
 }
 

@@ -66,6 +66,7 @@ impl Ports {
         self.advance_port(port, now, rules, wire);
         let (must_pause, paused) = (frame.paused_queues() << DATA, self.ports[usize::from(port)].paused);
         self.ports[usize::from(port)].pause(must_pause & !paused, now, self.is_host);
+        self.note_departure(port.into());
         self.resume(port, paused & !must_pause, now);
     }
 
@@ -118,6 +119,7 @@ impl Ports {
         if state.ready() != 0 {
             self.waiting[index / 64] |= 1 << (index % 64);
         }
+        self.note_departure(index);
     }
 
     /// Whether a data queue of a port, from 0, may send.

@@ -54,6 +54,7 @@ impl Ports {
             back.extend(leaves.then_some(*packet));
             leaves
         });
+        self.note_departure(index);
         resumed.into_iter().for_each(|ingress| self.signal(ingress, now));
         if self.inputs.is_some() {
             self.move_in(now, rules);
@@ -93,10 +94,14 @@ impl Ports {
         if is_full {
             self.signal(port, now);
         }
-        let Ports { ports, buffers, is_host, .. } = self;
+        if self.buffers.accounts().is_none() {
+            return;
+        }
+        self.ports[index].pause((1 << rules.queues) - (1 << DATA), now, self.is_host);
+        self.note_departure(index);
+        let Ports { ports, buffers, .. } = self;
         let Some(accounts) = buffers.accounts() else { return };
         let state = &mut ports[index];
-        state.pause((1 << rules.queues) - (1 << DATA), now, *is_host);
         let arrival = now + accounts.delay[index];
         let is_lost = state.faults().is_some_and(|faults| faults.is_cut_between(now, arrival));
         for (queue, bytes) in (0..).zip(accounts.returns.restore(port)) {

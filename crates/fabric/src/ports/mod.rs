@@ -2,6 +2,7 @@
 
 mod advance;
 mod cuts;
+mod departures;
 mod enqueue;
 mod flow_control;
 mod links;
@@ -12,6 +13,7 @@ mod trimming;
 
 use netloom_units::Time;
 
+use self::departures::Departures;
 use self::start::{Output, Transmitter};
 use crate::buffers::Buffers;
 use crate::faults::Dropped;
@@ -79,6 +81,8 @@ pub struct Ports {
     inputs: Option<Box<Inputs>>,
     /// A departure at one port may cause something at another: an input buffer is paused, a packet waits at its input, or a link is cut some time.
     is_ordered: bool,
+    /// The ports in order of their next departures. Made when ports are ordered for the first time, and right while they are.
+    departures: Option<Box<Departures>>,
     /// Under flow control: the link of some port is cut some time.
     has_cuts: bool,
     /// A host: its NIC pulls data instead of queueing it, and its input takes whatever comes.
@@ -97,9 +101,10 @@ impl Ports {
         let inputs = is_bounded.then(|| Box::new(Inputs::new(count, rules.data_queues(), rules.buffer)));
         let is_cut = |spec: &PortSpec| spec.faults.as_ref().is_some_and(|faults| faults.has_cuts());
         let has_cuts = rules.is_lossless && specs.iter().any(is_cut);
-        Ports {
+        let mut ports = Ports {
             inputs,
-            is_ordered: has_cuts,
+            is_ordered: false,
+            departures: None,
             has_cuts,
             ports: specs.into_iter().enumerate().map(|(index, spec)| Port::new(index, spec, rules)).collect(),
             queues: Queues::new(count * rules.queues),
@@ -108,7 +113,11 @@ impl Ports {
             buffers,
             dropped: None,
             is_host,
+        };
+        if has_cuts {
+            ports.order();
         }
+        ports
     }
 
     /// A port with what of its node takes part in what happens there.

@@ -4,6 +4,7 @@
 use netloom_units::Time;
 use rand::Rng;
 
+use super::departures::Departures;
 use super::enqueue::{join, note_waiting};
 use super::{At, Ports, just_after};
 use crate::buffers::Effect;
@@ -28,31 +29,56 @@ impl Ports {
         reason = "a node has at most 65,535 ports: NetworkBuilder::build"
     )]
     pub(super) fn advance_in_order(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) {
-        loop {
-            let mut first = (until, usize::MAX);
-            for (word, &bits) in self.waiting.iter().enumerate() {
-                let mut bits = bits;
-                while bits != 0 {
-                    let index = word * 64 + bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    let state = &self.ports[index];
-                    if state.ready() != 0 && state.free_at < first.0 {
-                        first = (state.free_at, index);
-                    }
-                }
-            }
-            if first.1 == usize::MAX {
-                return;
-            }
-            self.start_ordered(first.1 as u16, rules, wire);
+        while let Some(port) = self.first_departure(until) {
+            self.start_ordered(port as u16, rules, wire);
+        }
+    }
+
+    /// The port that begins to send first, if that is before `until`, while ports are ordered.
+    #[inline(always)]
+    pub(super) fn first_departure(&self, until: Time) -> Option<usize> {
+        let first = self.departures.as_ref().and_then(|departures| departures.first_before(until));
+        debug_assert_eq!(
+            first,
+            (0..self.ports.len())
+                .filter(|&port| self.departure(port) < until)
+                .min_by_key(|&port| self.departure(port)),
+            "no port has changed unseen"
+        );
+        first
+    }
+
+    /// When a port begins to send next; [`Time::MAX`] if nothing is ready there.
+    #[inline(always)]
+    fn departure(&self, index: usize) -> Time {
+        let port = &self.ports[index];
+        if port.ready() == 0 { Time::MAX } else { port.free_at }
+    }
+
+    /// What a port has ready, or when it will be free, has changed while ports may be ordered.
+    #[inline(always)]
+    pub(super) fn note_departure(&mut self, index: usize) {
+        let at = self.departure(index);
+        if let Some(departures) = &mut self.departures {
+            departures.set(index, at);
+        }
+    }
+
+    /// [`Self::note_departure`] of a port at which nothing was ready.
+    #[inline(always)]
+    pub(super) fn note_ready(&mut self, index: usize) {
+        let at = self.departure(index);
+        if let Some(departures) = &mut self.departures {
+            departures.set_earlier(index, at);
         }
     }
 
     /// Starts the next transmission of a port that has one ready, while ports are ordered.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn start_ordered(&mut self, port: u16, rules: &Rules, wire: &mut impl Wire) {
         let at = self.ports[usize::from(port)].free_at;
         let effect = self.output(port, true, At::new(at, rules, wire)).start_next();
+        self.note_departure(port.into());
         if let Effect::Resumes(ingress) = effect {
             self.signal(ingress, at);
         }
@@ -64,7 +90,26 @@ impl Ports {
     /// Looks again at whether ports are ordered.
     pub(super) fn look_at_order(&mut self) {
         let waits = self.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty());
-        self.is_ordered = self.has_cuts || self.buffers.is_ordered() || waits;
+        match self.has_cuts || self.buffers.is_ordered() || waits {
+            true => self.order(),
+            false => self.is_ordered = false,
+        }
+    }
+
+    /// From now on ports are ordered, if they were not.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn order(&mut self) {
+        if std::mem::replace(&mut self.is_ordered, true) {
+            return;
+        }
+        let mut departures = self.departures.take();
+        let all = (0..self.ports.len()).map(|port| self.departure(port));
+        match &mut departures {
+            Some(departures) => departures.set_all(all),
+            None => departures = Some(Box::new(Departures::new(all))),
+        }
+        self.departures = departures;
     }
 
     /// Keeps a packet at its input if its output queue is full.
@@ -100,7 +145,7 @@ impl Ports {
         if let Some(inputs) = &mut self.inputs {
             inputs.push(now, from, (index, queue), *packet);
         }
-        self.is_ordered = true;
+        self.order();
         true
     }
 
@@ -133,5 +178,6 @@ impl Ports {
             note_waiting(port, &mut self.waiting, index, now);
         }
         join(port, &mut self.queues, packet, queue, (now, Some(self.is_host)));
+        self.note_departure(index);
     }
 }

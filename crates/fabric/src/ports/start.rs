@@ -201,7 +201,15 @@ fn next_queue(
     rules: &Rules,
 ) -> usize {
     let queue = ready.trailing_zeros() as usize;
-    if queue < rules.first_scheduled { queue } else { schedule(ready, index, queues, service, rules) }
+    if queue < rules.first_scheduled {
+        return queue;
+    }
+    // Where control packets are counted, one queue alone has no other to wait for.
+    if ready & (ready - 1) == 0 && queue < rules.first_shared {
+        service[index].control_sent = 0;
+        return queue;
+    }
+    schedule(ready, index, queues, service, rules)
 }
 
 /// Which of the queues that are served in turn sends next.

@@ -16,7 +16,26 @@ pub(super) struct Trimming<'a>(pub(super) &'a Trims);
 impl Admission for Trimming<'_> {
     const COUNTS_CONTROL: bool = true;
 
+    #[inline(always)]
     fn admit(
+        &self,
+        output: &mut Output<'_, impl Wire>,
+        packet: &mut Packet,
+        queue: usize,
+        random: &mut impl Rng,
+    ) -> Result<usize, Fate> {
+        if output.transmitter.port.faults().is_none() && self.has_room(output, packet, queue) {
+            output.mark_arrival(packet, queue, random);
+            return Ok(queue);
+        }
+        self.admit_exactly(output, packet, queue, random)
+    }
+}
+
+impl Trimming<'_> {
+    /// Admits a packet for which there is no room, or which a cut of the channel may take.
+    #[inline(never)]
+    fn admit_exactly(
         &self,
         output: &mut Output<'_, impl Wire>,
         packet: &mut Packet,
@@ -45,11 +64,10 @@ impl Admission for Trimming<'_> {
         }
         Err(self.reject(output, packet))
     }
-}
 
-impl Trimming<'_> {
     /// Whether a packet fits its queue. An empty queue takes one of any size: a port that is idle would send it at once. A NIC keeps no queue of
     /// data, and its own signals always fit.
+    #[inline(always)]
     fn has_room(&self, output: &Output<'_, impl Wire>, packet: &Packet, queue: usize) -> bool {
         let Transmitter { at, is_host, .. } = &output.transmitter;
         let (buffer, control_buffer) = (at.rules.buffer, self.0.control_buffer);
