@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build library test checked loom miri mutants wheel installed lint studies bench bench-scale bench-set-up browser picture book kill-test
+.PHONY: run build library test checked loom miri mutants wheel installed lint studies bench bench-scale bench-set-up bench-schemes browser picture book kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml

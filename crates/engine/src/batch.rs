@@ -21,7 +21,7 @@ pub(crate) trait Ordered: Copy {
     const IS_OF_ALL: bool;
 
     /// Events by their indices, a chunk at a time.
-    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize>>;
+    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone>;
 
     /// The index of the last one, if there is one.
     fn last(self) -> Option<usize>;
@@ -31,7 +31,7 @@ impl Ordered for &[Key] {
     const IS_OF_ALL: bool = true;
 
     #[inline(always)]
-    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize>> {
+    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone> {
         <[_]>::chunks(self, CHUNK as usize).map(|chunk| chunk.iter().map(|&key| index(key)))
     }
 
@@ -45,7 +45,7 @@ impl Ordered for &[Key] {
 impl Ordered for &[(u64, u32)] {
     const IS_OF_ALL: bool = false;
 
-    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize>> {
+    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone> {
         <[_]>::chunks(self, CHUNK as usize).map(|chunk| chunk.iter().map(|&(_, index)| index as usize))
     }
 
@@ -61,7 +61,12 @@ impl<M: Model, O: Ordered> Batch<M> for Events<'_, O, M::Payload> {
         handler.prepare(ToPrepare { order, events });
         for chunk in order.chunks() {
             scheduler.prefetch();
-            for index in chunk {
+            let mut chunk = chunk;
+            while let Some(index) = chunk.next() {
+                if handler.looks_ahead() {
+                    // At the end of a chunk it is not worth a look.
+                    handler.expect_next(events[chunk.clone().next().unwrap_or(index)].at);
+                }
                 let Event { at, source, payload, node: hint } = &mut events[index];
                 if H::SETS_TIMERS {
                     if scheduler.next_timer != Time::MAX {

@@ -122,6 +122,19 @@ pub trait Handler<M: Model + ?Sized> {
     /// Whether handling one message may set a timer that is due before the next message of the same batch.
     const SETS_TIMERS: bool = true;
 
+    /// Whether [`Self::expect_next`] is to be called for the event that is handled next.
+    #[inline(always)]
+    fn looks_ahead(&self) -> bool {
+        false
+    }
+
+    /// No message or timer that has been sent or set already comes to the node after the event that is handled next and before `next`, and none from another
+    /// node ever will.
+    #[inline(always)]
+    fn expect_next(&mut self, next: Time) {
+        let _ = next;
+    }
+
     /// Looks at all events of a batch before the first one is handled: what depends on the event alone is faster to compute for one event after the
     /// other. It may alter them and attach a [`Hint`] to each, but nothing may depend on how many of them come together. Events that come
     /// without this call carry [`Hint::NONE`]; if the call attaches nothing, their hints have no meaning.

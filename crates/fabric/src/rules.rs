@@ -284,6 +284,7 @@ impl Rules {
     }
 
     /// The same where packets are trimmed.
+    #[inline(always)]
     pub(crate) fn trimming_queue(&self, packet: &Packet) -> usize {
         match packet.is_data() && packet.flags.is_urgent() && self.has_control_priority {
             true => CONTROL,

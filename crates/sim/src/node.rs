@@ -153,9 +153,9 @@ impl Model for World {
         }
         match node {
             Node::Switch(switch) => match switch.duties {
-                Duties::Plain => take!(AtPlain { world: self, switch, id }),
-                Duties::Trims => take!(AtTrimming { world: self, switch, id }),
-                Duties::Lossless => take!(AtLossless { world: self, switch, id }),
+                Duties::Plain => take!(AtPlain { world: self, switch, id, next: Time::ZERO }),
+                Duties::Trims => take!(AtTrimming { world: self, switch, id, next: Time::ZERO }),
+                Duties::Lossless => take!(AtLossless { world: self, switch, id, next: Time::ZERO }),
                 Duties::Special => take!(AtSpecial { world: self, switch, id }),
             },
             Node::Host(host) => host.handle(&mut Ctx::new(self, id, at, out), message),
@@ -172,7 +172,7 @@ impl Model for World {
     fn run_batch(&self, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
         match node {
             Node::Switch(switch) if switch.duties == Duties::Plain => {
-                batch.run(&mut AtPlain { world: self, switch, id })
+                batch.run(&mut AtPlain { world: self, switch, id, next: Time::ZERO })
             }
             Node::Host(host) => run_host_batch(self, host, id, batch),
             other => run_other_batch(self, other, id, batch),
@@ -200,6 +200,8 @@ struct AtSwitch<'a, const TRIMS: bool, const IS_LOSSLESS: bool> {
     world: &'a World,
     switch: &'a mut Switch,
     id: NodeIndex,
+    /// Nothing more comes before this instant.
+    next: Time,
 }
 
 type AtPlain<'a> = AtSwitch<'a, false, false>;
@@ -208,6 +210,16 @@ type AtLossless<'a> = AtSwitch<'a, false, true>;
 
 impl<const TRIMS: bool, const IS_LOSSLESS: bool> Handler<World> for AtSwitch<'_, TRIMS, IS_LOSSLESS> {
     const SETS_TIMERS: bool = false;
+
+    #[inline(always)]
+    fn looks_ahead(&self) -> bool {
+        IS_LOSSLESS && self.switch.ports.is_ordered()
+    }
+
+    #[inline(always)]
+    fn expect_next(&mut self, next: Time) {
+        self.next = next;
+    }
 
     #[inline(always)]
     fn prepare(&mut self, messages: impl Unhandled<World>) {
@@ -223,10 +235,10 @@ impl<const TRIMS: bool, const IS_LOSSLESS: bool> Handler<World> for AtSwitch<'_,
         hint: NextHopHint,
         out: &mut impl Scheduler<Message>,
     ) {
-        let AtSwitch { world, switch, id } = self;
+        let AtSwitch { world, switch, id, next } = self;
         let ctx = &mut Ctx::new(world, *id, at, out);
         match message {
-            Message::Packet(packet) if IS_LOSSLESS => switch.forward_lossless(ctx, packet, hint),
+            Message::Packet(packet) if IS_LOSSLESS => switch.forward_lossless(ctx, packet, hint, *next),
             Message::Packet(packet) => switch.forward::<TRIMS>(ctx, packet, hint),
             timer => switch.on_timer(&mut ctx.again(), timer),
         }
@@ -313,10 +325,10 @@ fn run_host_batch(world: &World, host: &mut Host, id: NodeIndex, batch: impl Bat
 fn run_other_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     match node {
         Node::Switch(switch) if switch.duties == Duties::Lossless => {
-            batch.run(&mut AtLossless { world, switch, id })
+            batch.run(&mut AtLossless { world, switch, id, next: Time::ZERO })
         }
         Node::Switch(switch) if switch.duties == Duties::Trims => {
-            batch.run(&mut AtTrimming { world, switch, id })
+            batch.run(&mut AtTrimming { world, switch, id, next: Time::ZERO })
         }
         other => run_rare_batch(world, other, id, batch),
     }

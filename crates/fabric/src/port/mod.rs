@@ -359,7 +359,8 @@ impl Port {
         self.change_rate(start);
         self.stamp(packet, start);
         let (span, rate_from) = (self.take(packet.size), self.watches_rate_from());
-        let longest = self.take(u16::MAX).duration;
+        let longest = || self.take(u16::MAX).duration;
+        let longest = if self.rare.as_ref()?.drain.is_some() { longest() } else { Time::ZERO };
         let rare = self.rare.as_deref_mut()?;
         let end = start + span.duration;
         let drain_from =
@@ -424,8 +425,17 @@ impl Port {
         if self.sending == 0 { Time::ZERO } else { self.free_at.saturating_sub(end) }
     }
 
-    #[cold]
+    /// Takes the changes of the channel's rate into account that have come by `now`.
+    #[inline(always)]
     pub(crate) fn change_rate(&mut self, now: Time) {
+        if self.special().is_some_and(|special| special.changes.is_some()) {
+            self.take_changes(now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_changes(&mut self, now: Time) {
         while let Some((rate, head)) = self.own_special_mut().and_then(|special| special.pop_change(now)) {
             self.set_rate(rate, head);
         }

@@ -3,15 +3,15 @@
 use netloom_units::Time;
 use rand::Rng;
 
-use super::start::{Output, Transmitter};
+use super::start::{Origin, Output, Transmitter};
 use super::trimming::Trimming;
 use super::{At, Ports};
-use crate::buffers::{Buffers, Charge};
+use crate::buffers::{Buffers, Charge, Effect};
 use crate::faults::DropCause;
 use crate::packet::{NO_INGRESS, Packet};
 use crate::port::{Fate, Port, PortQueue, Wire};
 use crate::queues::Queues;
-use crate::rules::{CONTROL, DATA, Rules, Trims};
+use crate::rules::{CONTROL, DATA, Rules};
 
 /// What keeps a port's queues from overflowing, as far as a packet that comes has to know.
 pub(super) trait Admission {
@@ -213,35 +213,37 @@ impl Ports {
         at: &mut At<'_, impl Wire>,
     ) -> Fate {
         match &at.rules.trims {
-            Some(trims) => self.enqueue_trimming(port, packet, trims, random, at),
+            Some(_) => self.enqueue_or_trim(port, packet, random, at.again()),
             None if self.is_host => self.enqueue_exactly(port, packet, random, at),
             None => {
-                self.enqueue_lossless(self.port_queue(port, packet, at.rules), packet, random, at.again())
+                let to = self.port_queue(port, packet, at.rules);
+                self.enqueue_lossless((to, at.now), packet, random, at.again())
             }
         }
     }
 
-    /// [`Self::enqueue`] where packets are trimmed: a function of its own, so that fabrics that do not trim do not carry its stack frame.
-    #[inline(never)]
-    fn enqueue_trimming(
+    /// [`Self::enqueue`] where packets are trimmed.
+    #[inline(always)]
+    pub fn enqueue_or_trim(
         &mut self,
         port: u16,
         packet: &mut Packet,
-        trims: &Trims,
         random: &mut impl Rng,
-        at: &mut At<'_, impl Wire>,
+        at: At<'_, impl Wire>,
     ) -> Fate {
+        let Some(trims) = &at.rules.trims else { return self.enqueue(port, packet, random, at) };
         let (now, queue) = (at.now, at.rules.trimming_queue(packet));
-        let mut output = self.output(port, false, at.again());
+        let mut output = self.output(port, false, at);
         output.start_all_before(now);
         output.enqueue(&Trimming(trims), packet, queue, random).unwrap_or(Fate::Queued)
     }
 
-    /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost, after [`Self::settle_if_ordered`].
+    /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost, after [`Self::settle_if_ordered`]. Nothing else comes
+    /// to the node before `next`; something may at this instant if that is not later.
     #[inline(always)]
     pub fn enqueue_lossless(
         &mut self,
-        to: PortQueue,
+        (to, next): (PortQueue, Time),
         packet: &mut Packet,
         random: &mut impl Rng,
         mut at: At<'_, impl Wire>,
@@ -257,14 +259,14 @@ impl Ports {
                 return fate;
             }
         }
-        self.enqueue_in_order(to, packet, random, &mut at.again())
+        self.enqueue_in_order((to, next), packet, random, &mut at.again())
     }
 
     /// [`Self::enqueue_lossless`] while ports are ordered, as far as that alone is in the way.
     #[inline(never)]
     fn enqueue_in_order(
         &mut self,
-        to: PortQueue,
+        (to, next): (PortQueue, Time),
         packet: &mut Packet,
         random: &mut impl Rng,
         at: &mut At<'_, impl Wire>,
@@ -273,7 +275,14 @@ impl Ports {
         if self.is_ordered && self.inputs.is_none() && !self.has_cuts {
             let (queue, index) = (usize::from(to.queue), usize::from(to.port));
             let is_idle = self.ports[index].ready() == 0;
+            let is_alone = next > at.now && self.is_first_of_its_instant(at.now);
             let mut output = self.output(to.port, true, at.again());
+            if is_alone && let Some(effect) = output.start_alone(packet, queue) {
+                if let Effect::Resumes(ingress) = effect {
+                    self.signal(ingress, at.now);
+                }
+                return Fate::Queued;
+            }
             if let Some(fate) = output.enqueue(&Ordered, packet, queue, random) {
                 if is_idle {
                     self.note_ready(index);
@@ -367,6 +376,25 @@ impl<W: Wire> Output<'_, W> {
             }
             Err(fate) => Some(fate),
         }
+    }
+
+    /// While ports are ordered: starts the transmission of a packet that finds its port idle and its queue open, if nothing else happens at the node in this
+    /// instant, so that it would be the next one to start. Returns what follows from that at another port; `None` if it cannot start so, and nothing has been done with it.
+    #[inline(always)]
+    fn start_alone(&mut self, packet: &mut Packet, queue: usize) -> Option<Effect> {
+        let (now, rules) = (self.transmitter.at.now, self.transmitter.at.rules);
+        let port = &*self.transmitter.port;
+        let may_start = port.free_at <= now
+            && port.ready() == 0
+            && queue < rules.first_shared
+            && Lossless.starts_at_once(port, queue);
+        if !may_start || !Lossless.charge(self, packet, queue) {
+            return None;
+        }
+        let port = &mut *self.transmitter.port;
+        port.stats.note_queue(port.queued + u64::from(packet.size));
+        port.free_at = now;
+        Some(self.transmitter.start(packet, queue, Origin::Queue { left: 0 }))
     }
 
     /// Bytes in a queue.

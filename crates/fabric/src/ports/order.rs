@@ -13,10 +13,16 @@ use crate::port::Wire;
 use crate::rules::Rules;
 
 impl Ports {
+    /// Whether what one port does could concern another, so that they are advanced together.
+    #[inline(always)]
+    pub fn is_ordered(&self) -> bool {
+        self.is_ordered
+    }
+
     /// Brings all ports to `now`, if what one of them does could concern another.
     #[inline]
     pub fn settle_if_ordered(&mut self, now: Time, rules: &Rules, wire: &mut impl Wire) {
-        if self.is_ordered {
+        if self.is_ordered && self.first_departure(now).is_some() {
             self.advance_in_order(now, rules, wire);
         }
     }
@@ -46,6 +52,12 @@ impl Ports {
             "no port has changed unseen"
         );
         first
+    }
+
+    /// Whether no port that has something ready begins to send at `now` or before, while ports are ordered.
+    #[inline(always)]
+    pub(super) fn is_first_of_its_instant(&self, now: Time) -> bool {
+        self.first_departure(just_after(now)).is_none()
     }
 
     /// When a port begins to send next; [`Time::MAX`] if nothing is ready there.

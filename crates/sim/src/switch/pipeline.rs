@@ -4,6 +4,7 @@ use netloom_engine::{Hint, Scheduler, Unhandled};
 use netloom_fabric::{At, Fate, Packet, PortQueue};
 use netloom_routing::{FastPath, Forwarding};
 use netloom_topology::PortId;
+use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
@@ -22,8 +23,21 @@ impl Switch {
         hint: NextHopHint,
     ) {
         if TRIMS {
-            let port_queue = self.port_queue(ctx, packet, hint);
-            return self.enqueue(ctx, port_queue.port, packet);
+            let port = match self.hinted_port_queue(ctx.world, packet, hint) {
+                Some(port_queue) => port_queue.port,
+                None => self.choose_port(&mut ctx.again(), packet),
+            };
+            let Switch { ports, random, .. } = self;
+            let fate = ports.enqueue_or_trim(
+                port,
+                packet,
+                random,
+                At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
+            );
+            if fate == Fate::Returned {
+                self.send_back(&mut ctx.again(), packet);
+            }
+            return;
         }
         let Some(port_queue) = self.hinted_port_queue(ctx.world, packet, hint) else {
             return self.forward_without_hint(&mut ctx.again(), packet);
@@ -55,13 +69,14 @@ impl Switch {
         );
     }
 
-    /// [`Self::forward`] under flow control.
+    /// [`Self::forward`] under flow control. Nothing more comes before `next`.
     #[inline(always)]
     pub(crate) fn forward_lossless(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         hint: NextHopHint,
+        next: Time,
     ) {
         if hint == NextHopHint::NONE && packet.is_of_the_link() {
             return self.on_link_signal(&mut ctx.again(), packet);
@@ -71,7 +86,7 @@ impl Switch {
         let port_queue = self.port_queue(ctx, packet, hint);
         let Switch { ports, random, .. } = self;
         ports.enqueue_lossless(
-            port_queue,
+            (port_queue, next),
             packet,
             random,
             At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
@@ -101,6 +116,12 @@ impl Switch {
     ) -> PortQueue {
         let port = self.choose(ctx, &ctx.world.forwarding, packet);
         self.ports.port_queue(port, packet, &ctx.world.rules)
+    }
+
+    /// The port of a packet that takes a minimal one.
+    #[inline(never)]
+    fn choose_port(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> PortId {
+        self.choose(ctx, &ctx.world.forwarding, packet)
     }
 
     /// The minimal port that a packet takes.
