@@ -67,15 +67,17 @@ browser:
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; \
 	fi
 
-lint: $(VENV)/installed
+lint: $(VENV)/installed build
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	RUSTFLAGS="--cfg loom" cargo clippy --release --package netloom-engine --lib --tests --target-dir target/loom --quiet -- -D warnings
 	$(VENV)/bin/ruff check tests python examples docs benches studies
 	$(VENV)/bin/ruff format --check tests python examples docs benches studies
+	$(VENV)/bin/codespell --ignore-words-list clos,conext --skip "*.svg" docs README.md CHANGELOG.md CONTRIBUTING.md
+	$(VENV)/bin/python tests/prose.py
 
-# The documentation as a small book in target/book.
-book: $(VENV)/installed
+# The documentation as a book in target/book; netloom writes the reference of kinds.
+book: $(VENV)/installed build
 	$(VENV)/bin/mkdocs build --quiet
 
 # The picture at the top of the README, and the sample output below it.
