@@ -80,9 +80,10 @@ lint: $(VENV)/installed build
 book: $(VENV)/installed build
 	$(VENV)/bin/mkdocs build --quiet
 
-# The picture at the top of the README, and the sample output below it.
+# The picture at the top of the README and the sample output below it, and the pictures of the book.
 picture: $(VENV)/installed browser build
 	$(VENV)/bin/python docs/picture.py
+	$(VENV)/bin/python docs/build/pictures.py
 
 # Long: every study in full, one after the other; fails at the end if a gate of any of them does not hold.
 studies: build
