@@ -76,9 +76,9 @@ lint: $(VENV)/installed build
 	$(VENV)/bin/codespell --ignore-words-list clos,conext --skip "*.svg" docs README.md CHANGELOG.md CONTRIBUTING.md
 	$(VENV)/bin/python tests/prose.py
 
-# The documentation as a book in target/book; netloom writes the reference of kinds.
+# The documentation as a book in target/book; netloom writes the reference of kinds. Not with --quiet, under which MkDocs counts no warnings and is not strict.
 book: $(VENV)/installed build
-	$(VENV)/bin/mkdocs build --quiet
+	$(VENV)/bin/mkdocs build
 
 # The picture at the top of the README and the sample output below it, and the pictures of the book.
 picture: $(VENV)/installed browser build

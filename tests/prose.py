@@ -1,6 +1,7 @@
 """Looks for phrases that the documentation does not use (tests/prose.toml): `make lint`.
 
-Pages of `docs`, README, CHANGELOG and CONTRIBUTING are read, and, where netloom has been built, the texts that `netloom list` shows. Code is left out.
+Pages of `docs`, README, CHANGELOG, CONTRIBUTING and the docstrings of the Python package are read, and, where netloom has been built,
+the texts that `netloom list` shows. Code is left out.
 """
 
 import json
@@ -12,6 +13,9 @@ from pathlib import Path
 import tomllib
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs" / "build"))
+import book
+
 NETLOOM = ROOT / "target" / "release" / "netloom"
 
 #: What is looked for, and what to write in its place.
@@ -78,6 +82,7 @@ def texts():
         name = page.relative_to(ROOT).as_posix()
         if name not in RECORDS:
             yield name, page.read_text()
+    yield "docstrings of the Python package", book.api()
     if NETLOOM.exists():
         yield from listed()
 

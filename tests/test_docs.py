@@ -174,6 +174,7 @@ def test_the_page_of_the_python_package_has_all_of_it(generated):
     assert len(names) > 15
     for name in set(names) - {"__version__"}:
         assert re.search(rf"^##+ `{name}\b", generated["api.md"], re.MULTILINE), name
+    assert "### `run(scenario" in generated["api.md"], "not the one of the command line"
     assert "from_file(" in generated["api.md"] and "Reads a scenario file." in generated["api.md"]
 
 

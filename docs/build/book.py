@@ -18,6 +18,9 @@ PACKAGE = ROOT / "python" / "netloom"
 #: The entry of the navigation below which the pages of all axes are put.
 REFERENCE = "reference/index.md"
 
+#: Classes that users meet as attributes, beside those that the package exports.
+MET = {"StudyPlots": "study.plot", "OutcomePlots": "outcome.plot"}
+
 #: Methods that Python calls, and what they are for a reader.
 OPERATORS = {
     "__getitem__": "[…]",
@@ -93,7 +96,7 @@ def _text(docstring):
         if is_code:
             lines.append(re.sub(r"^(>>>|\.\.\.) ?", "", line))
         else:
-            lines.append(line.replace("``", "`"))
+            lines.append(re.sub(r":\w+:`", "`", line).replace("``", "`"))
     if example:
         lines.append("```")
     return "\n".join(lines)
@@ -107,13 +110,19 @@ def _is_property(function):
 
 
 def _class(node, rust):
-    lines = [f"\n## `{node.name}`\n", _text(ast.get_docstring(node) or ""), ""]
+    lines = [f"\n## `{MET.get(node.name, node.name)}`\n", _text(ast.get_docstring(node) or ""), ""]
     for member in node.body:
         if not isinstance(member, ast.FunctionDef):
             continue
         name = member.name
         doc = ast.get_docstring(member) or rust.get((node.name, "new" if name == "__init__" else name), "")
-        is_shown = not name.startswith("_") or name in OPERATORS or (name == "__init__" and doc)
+        # Users make no outcomes and errors themselves.
+        is_made = (
+            name == "__init__"
+            and "_netloom." not in ast.unparse(member.args)
+            and not node.name.endswith("Error")
+        )
+        is_shown = not name.startswith("_") or name in OPERATORS or is_made
         if not is_shown or not doc:
             continue
         if name == "__init__":
@@ -131,12 +140,15 @@ def _class(node, rust):
 def api():
     """The page of the Python package: everything in its `__all__`, from the docstrings."""
     rust = _rust_docs()
-    known = {}
-    for file in [*sorted(PACKAGE.glob("*.py")), *sorted(PACKAGE.glob("*.pyi"))]:
-        for node in ast.parse(file.read_text()).body:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                known.setdefault(node.name, node)
     package = ast.parse((PACKAGE / "__init__.py").read_text())
+    known = {}
+    for imported in (node for node in package.body if isinstance(node, ast.ImportFrom)):
+        module = PACKAGE / f"{imported.module.removeprefix('netloom.')}.py"
+        file = module if module.exists() else module.with_suffix(".pyi")
+        named = {alias.name for alias in imported.names}
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in named:
+                known[node.name] = node
     names = next(
         ast.literal_eval(node.value)
         for node in package.body
@@ -148,6 +160,8 @@ def api():
     parts.append("\n## Functions\n")
     for node in functions:
         parts += [f"\n### `{_signature(node.name, node)}`\n", _text(ast.get_docstring(node) or ""), ""]
+    plots = ast.parse((PACKAGE / "_plot.py").read_text())
+    classes += [node for node in plots.body if isinstance(node, ast.ClassDef) and node.name in MET]
     parts += [_class(node, rust) for node in classes]
     return "\n".join(parts)
 
