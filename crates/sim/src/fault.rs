@@ -68,10 +68,10 @@ impl Default for Degrade {
     }
 }
 
-/// Links or switches that are gone. Without `from` and `until` they do not exist during the whole run, and paths are computed without them.
-/// Otherwise they are cut at one moment and perhaps repaired at another: what is sent to them, waits for them or is on their wires at the
-/// cut is lost, unless sources are notified (`unreachable`). Routing learns of both after `reroute_after`, or never. Under flow control
-/// pauses and credits of the link are reset at the cut and set up again at the repair.
+/// Links or switches that fail. Without `from` and `until` they do not exist during the whole run, and paths are computed without them.
+/// Otherwise they fail at one moment and may be repaired at another: what is sent to them, waits for them or is on their wires at the cut
+/// is lost, unless sources are notified (`unreachable`). Routing learns of both after `reroute_after`, or never. Under flow control pauses
+/// and credits of the link are reset at the cut and set up again at the repair.
 ///
 /// What the faults take counts as `lost`, apart from drops at full queues, and needs a transport with ACKs to be sent again. Cuts of one
 /// link that overlap are one cut. Flows of a host whose link is cut stall, and continue by retransmission after the repair. With

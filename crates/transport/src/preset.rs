@@ -135,7 +135,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "cubic",
-        doc: "TCP CUBIC (RFC 9438), what most hosts run, with time beside counting as evidence of losses (RACK-TLP, RFC 8985); sizes and timeouts as tcp.",
+        doc: "TCP CUBIC (RFC 9438), the default of most operating systems; losses are found by time as well as by counting (RACK-TLP, RFC 8985); sizes and timeouts as tcp.",
         expand: || Transport {
             reliability: Reliability::SelectiveRepeat(SelectiveRepeat {
                 reorder_threshold: 3,

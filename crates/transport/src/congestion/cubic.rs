@@ -12,9 +12,10 @@ use crate::gate::Gate;
 use crate::rtt::Rtt;
 use crate::sender::PathFacts;
 
-/// CUBIC (RFC 9438), what most hosts run: a window of W_max packets is cut to `beta` W_max and then follows C (t − K)³ + W_max, with t in
-/// seconds and K such that the curve starts at the cut window; it is never below the window of a Reno flow with the same cuts, which in a
-/// data centre is nearly always larger. Slow start as NewReno, without HyStart++; what is in flight is counted packet by packet (RFC 6675).
+/// CUBIC (RFC 9438), the default of most operating systems. A window of W_max packets is cut to `beta` W_max and then follows C (t − K)³ +
+/// W_max, with t in seconds and K such that the curve starts at the cut window; it is never below the window of a Reno flow with the same
+/// cuts, which in a data centre is nearly always larger. Slow start as NewReno, without HyStart++; what is in flight is counted packet by
+/// packet (RFC 6675).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cubic {

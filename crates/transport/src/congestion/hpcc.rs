@@ -9,9 +9,9 @@ use crate::feedback::{Cause, Feedback, LinkState};
 use crate::gate::Gate;
 use crate::sender::PathFacts;
 
-/// HPCC (Li et al., SIGCOMM'19, algorithm 1): switches write on every data packet how long the queue is that it leaves, how much its link
-/// has sent, when, and the link's rate (in-band telemetry), and ACKs bring that back. From two ACKs the sender knows how much is in flight
-/// on each link, and sets its window such that the fullest one has `eta` of what it can hold. Every ACK moves the window, but from a
+/// HPCC (Li et al., SIGCOMM'19, algorithm 1): a window from in-band telemetry. Switches write on every data packet the length of the queue
+/// that it leaves, the bytes that its link has sent, the time and the link's rate, and ACKs return that. From two ACKs the sender knows how
+/// much is in flight on each link, and sets its window so that the fullest one is used at `eta`. Every ACK moves the window, but from a
 /// reference that moves once per round trip only. Flows start at the line's rate and are paced at window / `base_rtt`. What the paper
 /// leaves open is as in its public simulator: nothing is computed before the second ACK, no window is larger than the first, and no rate
 /// less than `min_rate`. An ACK that came over another path than the one before only restarts the comparison.

@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Facts, GivesUp, ReliabilityConfig, Takes};
-/// NDP's reliability (Handley et al., SIGCOMM'17), for fabrics that trim: packets are taken in any order and acknowledged one by one, and exactly
-/// those are sent again, before anything new, whose header reached the receiver or came back. Later arrivals say nothing, because packets
-/// may be sprayed. What left no header, dropped or lost to a fault, is found by the retransmission timeout, packet by packet.
+/// NDP's reliability (Handley et al., SIGCOMM'17), for fabrics that trim: packets are accepted in any order and acknowledged one by one.
+/// Exactly those whose header reached the receiver or came back are sent again, before anything new. Later arrivals say nothing, because
+/// packets may be sprayed. What left no header, dropped or lost to a fault, is found by the retransmission timeout, packet by packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Trimmed {

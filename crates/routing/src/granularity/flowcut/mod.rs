@@ -30,13 +30,13 @@ use crate::scheme::{Placement, Routing};
 use state::{FlowcutState, Phase, RttMin};
 
 /// A new decision when nothing of the flow is in flight; a congested flow is drained to get there. Flowcut Switching, §II. At a NIC, ACKs
-/// of the transport show what is in flight. At switches the last switch acknowledges every packet to those before it, which count: the
-/// first switch alone (placement `ingress`), or every switch, each of which re-routes what has nothing in flight behind it (`switch`).
+/// of the transport show what is in flight. With placement `ingress` the flow's first switch counts what is in flight and chooses the path;
+/// with `switch` every switch does, and re-routes a flow that has nothing in flight behind it.
 ///
-/// At switches, the last switch of a packet acknowledges it to the first switch, or along the exact reverse of its path to every switch.
-/// What a switch has counted and not yet seen acknowledged is in flight; when nothing is, the flow may take any port. The first switch
-/// measures round-trip times, without the host's own link and the queue at the destination's port. It tells the source to stop a draining
-/// flow and to resume. A source that hears nothing for `drain_timeout` resumes on the old path.
+/// For that, a packet's last switch acknowledges it to the first switch, or along the exact reverse of its path to every switch. What a
+/// switch has counted and not yet seen acknowledged is in flight. The first switch measures round-trip times, without the host's own link
+/// and the queue at the destination's port. It tells the source to stop a draining flow and to resume. A source that hears nothing for
+/// `drain_timeout` resumes on the old path.
 ///
 /// Where nothing is lost, order does not depend on timers. Where packets can be lost, an acknowledgement also covers all earlier packets of
 /// the flow, and a flow that has not been seen for `routing.flow_timeout` is forgotten. With `routing.max_flow_entries`, a flow that finds

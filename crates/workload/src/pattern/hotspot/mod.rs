@@ -20,8 +20,8 @@ use crate::{Destination, WorkloadError};
 
 /// The input-generated hotspot of the IBM/802 benchmark: between `from` and `until` several hosts direct a share of their link's rate to
 /// one destination, whose link cannot carry the sum. Cold uniform traffic and chosen victim flows, which do not go to the hot destination,
-/// show whom the congestion tree hurts. The groups `hot`, `cold` and `victim` are reported apart; all frames are Bernoulli injected, one
-/// frame per slot (see `bernoulli`).
+/// show which traffic the congestion tree affects. The groups `hot`, `cold` and `victim` are reported separately; all frames are Bernoulli
+/// injected, one frame per slot (see `bernoulli`).
 ///
 /// The defaults are test A of Crisan, Gusat and Minkenberg (Comparative Evaluation of CEE-based Switch Adaptive Routing): 4 of 32 hosts
 /// direct 45% of their traffic to one during 20 ms of 50 ms. The paper places neither the hosts nor the phase; its victim can reach 95% of
