@@ -14,7 +14,7 @@ use netloom_units::kind::{FieldInfo, KindInfo, ValueInfo};
 use self::markdown::{cell, linked, prose, toml_value};
 use super::list::{chapters, first_sentence, point};
 use crate::failure::Failure;
-use crate::files::{unwritable, write_file};
+use crate::files::unwritable;
 
 /// Writes the pages to a folder, which is made if it is missing; pages of kinds lie in a folder named as their axis.
 pub(crate) fn write_pages(folder: &Path) -> Result<(), Failure> {
@@ -25,7 +25,8 @@ pub(crate) fn write_pages(folder: &Path) -> Result<(), Failure> {
         let path = folder.join(name);
         let parent = path.parent().unwrap_or(folder);
         fs::create_dir_all(parent).map_err(|error| unwritable(parent, &error))?;
-        write_file(&path, text.as_bytes())
+        // Hundreds of small files that can be made again: none is worth waiting for the disk.
+        fs::write(&path, text).map_err(|error| unwritable(&path, &error))
     };
     write("index.md", &index(&chapters))?;
     for chapter in &chapters {
