@@ -67,20 +67,23 @@ browser:
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; \
 	fi
 
-lint: $(VENV)/installed
+lint: $(VENV)/installed build
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	RUSTFLAGS="--cfg loom" cargo clippy --release --package netloom-engine --lib --tests --target-dir target/loom --quiet -- -D warnings
 	$(VENV)/bin/ruff check tests python examples docs benches studies
 	$(VENV)/bin/ruff format --check tests python examples docs benches studies
+	$(VENV)/bin/codespell --ignore-words-list clos,conext --skip "*.svg" docs README.md CHANGELOG.md CONTRIBUTING.md
+	$(VENV)/bin/python tests/prose.py
 
-# The documentation as a small book in target/book.
-book: $(VENV)/installed
-	$(VENV)/bin/mkdocs build --quiet
+# The documentation as a book in target/book; netloom writes the reference of kinds. Not with --quiet, under which MkDocs counts no warnings and is not strict.
+book: $(VENV)/installed build
+	$(VENV)/bin/mkdocs build
 
-# The picture at the top of the README, and the sample output below it.
+# The picture at the top of the README and the sample output below it, and the pictures of the book.
 picture: $(VENV)/installed browser build
 	$(VENV)/bin/python docs/picture.py
+	$(VENV)/bin/python docs/build/pictures.py
 
 # Long: every study in full, one after the other; fails at the end if a gate of any of them does not hold.
 studies: build

@@ -76,4 +76,4 @@ def whole(field: str, value: Any, least: int, most: int) -> int:
 
 
 class SimulationError(RuntimeError):
-    """A run came to no good end: a deadlock, a lossless fabric that lost packets, a program that waits for ever."""
+    """A run that failed: a deadlock, a lossless fabric that lost packets, a program that waits for ever."""

@@ -160,7 +160,7 @@ def network(
     latency: str | None = None,
     file: str | os.PathLike | None = None,
 ) -> dict[str, Any]:
-    """A network of one's own, to be set as ``scenario["topology"]`` or given to :func:`netloom.topology`.
+    """A network of your own, to be set as ``scenario["topology"]`` or given to :func:`netloom.topology`.
 
     ``links`` is a NetworkX graph, an array or iterable of pairs of nodes, or a data frame or dict with the columns ``a`` and
     ``b`` and, if wanted, ``rate_bps`` and ``latency_ps``. Nodes are whole numbers or names without blanks. ``hosts`` names the

@@ -14,7 +14,7 @@ class Route(Sequence):
         self.hops = hops
 
     def __len__(self) -> int:
-        """Number of switches on the way."""
+        """Number of switches along the path."""
         return len(self.hops)
 
     def __getitem__(self, index):

@@ -43,7 +43,7 @@ def run(
 
     Ctrl-C, or an exception of the ``progress`` function, ends the run; with ``out``, what was seen until then is written
     and marked as interrupted. Raises ScenarioError for what is wrong with the scenario, and SimulationError for a run that
-    comes to no good end.
+    fails.
     """
     threads = whole("threads", threads, 1, 256)
     scenario = taken(scenario)

@@ -224,6 +224,9 @@ pub(crate) struct ListArgs {
     /// Print as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write everything as Markdown pages to this folder, one per axis and kind, instead of printing.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "json"])]
+    pub(crate) markdown: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -47,7 +47,7 @@ pub struct FabricOptions {
     pub ecn: Option<Ecn>,
     /// Marking on the channels of single rates, by their nominal rate, in place of `ecn`: tables with `rate`, `kmin`, `kmax` and `pmax`.
     pub ecn_by_rate: Vec<EcnAtRate>,
-    /// Congestion points at every output queue of a switch, which notify sources of congestion; absent: none.
+    /// QCN congestion points at every output queue of a switch, which notify sources of congestion; absent: none.
     pub qcn: Option<Qcn>,
 }
 

@@ -123,8 +123,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "spray-round-robin",
-        doc: "Packet spraying in turn: every switch takes the next port per packet, ACKs included, in a random order that it draws anew every five \
-              rounds: csg-htsim's ecmp_rr.",
+        doc: "Packet spraying in turn: every switch takes the next port per packet, ACKs included, in a random order that is redrawn every five rounds: csg-htsim's ecmp_rr.",
         expand: || {
             let in_turn = round_robin::RoundRobin { reshuffle: Some(5) };
             let packets = Granularity::Packet(packet::Packet { control: true });
@@ -144,7 +143,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "path-list",
-        doc: "NDP's path list: a flow's packets take each of its paths, up to 64, once per pass, in an order drawn anew for each pass, and leave out those that trim or lose more than others \
+        doc: "NDP's path list: a flow's packets take each of its paths, up to 64, once per pass, in a new random order for each pass, and leave out those that trim or lose more than others \
               (Handley et al., SIGCOMM'17). Path labels of a tree.",
         expand: || {
             let granularity = Granularity::PathList(path_list::PathList::default());
@@ -166,7 +165,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "switch-ar",
-        doc: "Switch AR: per packet, the port for which the fewest congestion notifications speak (Crisan et al.). Needs QCN.",
+        doc: "Switch AR: per packet, the port with the least congestion by notifications (Crisan et al.). Needs QCN.",
         expand: || scheme(Placement::Switch, PACKET, Selector::SwitchAr(switch_ar::SwitchAr::default())),
     },
     Preset {
@@ -220,14 +219,14 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "ugal-g",
-        doc: "UGAL-G: the same by the queues of the group's global channels, as its switches last reported them. Dragonflies.",
+        doc: "UGAL-G: as UGAL-L, by the queues of the group's global channels, as its switches last reported them. Dragonflies only.",
         expand: || {
             ugal(ugal::Ugal { queue: ugal::Queue::Global(ugal::Global::default()), ..ugal::Ugal::default() })
         },
     },
     Preset {
         name: "par",
-        doc: "Progressive adaptive routing: UGAL-L that later switches of the source's group may correct (Jiang et al., ISCA'09). Dragonflies.",
+        doc: "Progressive adaptive routing: UGAL-L whose decision later switches of the source's group may revise (Jiang et al., ISCA'09). Dragonflies only.",
         expand: || ugal(ugal::Ugal { progressive: true, ..ugal::Ugal::default() }),
     },
     Preset {
@@ -313,13 +312,12 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "conga",
-        doc: "CONGA: a flowlet of a 500 us gap takes the path that leaf switches report as least congested (Alizadeh et al., SIGCOMM'14).",
+        doc: "CONGA: a flowlet of a 500 us gap takes the least congested path, known by feedback between leaf switches (Alizadeh et al., SIGCOMM'14).",
         expand: || conga(Time::from_us(500), conga::Conga::default()),
     },
     Preset {
         name: "conga-rdma",
-        doc: "CONGA as ConWeave's public code has it: flowlets of 100 us, estimators of 250 us that count data as it is routed, without a cap; told congestion \
-              counts for 500 us and goes with data only; four of the paths are compared.",
+        doc: "CONGA as ConWeave's public code has it: flowlets of 100 us, estimators of 250 us that count data as it is routed, without a cap; feedback counts for 500 us and is carried by data only; four of the paths are compared.",
         expand: || {
             let config = conga::Conga {
                 estimator: estimator::Estimator { period: Time::from_us(50), discount: 0.2 },

@@ -49,8 +49,7 @@ pub struct Routing {
     pub entropy_values: u32,
     /// A switch that remembers flows forgets one that it has not seen for so long (a flowlet's gap does so sooner).
     pub flow_timeout: Time,
-    /// Most flows that a switch remembers; absent: as many as come. While there is no room, the packets of further flows go by their
-    /// header's hash.
+    /// Largest number of flows that a switch remembers; absent: no limit. While the table is full, packets of further flows are hashed.
     pub max_flow_entries: Option<u32>,
     /// When it may decide anew.
     pub granularity: Granularity,

@@ -39,50 +39,53 @@ const FILE: &str = "scenario";
 pub fn reference() -> Vec<Chapter> {
     vec![
         head(),
-        axis::<Topology>("topology", "What is wired to what."),
+        axis::<Topology>("topology", "The network: switches, hosts and links."),
         table::<Servers>(
             "servers",
             "servers",
-            "NICs of servers that have several, and how their messages use them; without it each host has one.",
+            "Servers with several NICs, and how messages use them. Without this table each host has one NIC.",
         ),
         table::<FabricOptions>("fabric", "fabric", "What a switch does: queues, classes, marking."),
-        axis::<Queue>("fabric.queue", "What becomes of a packet that finds its output queue full."),
+        axis::<Queue>("fabric.queue", "What happens to a packet that finds its output queue full."),
         axis::<FlowControl>("fabric.flow_control", "What happens when buffers fill."),
         routing_presets(),
         table::<RoutingFields>(
             "routing",
             "routing",
-            "The fields of a scheme beside its granularity and selector.",
+            "Fields of a routing scheme other than its granularity and selector.",
         ),
-        axis::<Granularity>("routing.granularity", "When a scheme may decide anew."),
-        axis::<Selector>("routing.selector", "What a scheme decides among the candidate ports."),
+        axis::<Granularity>("routing.granularity", "When a scheme may choose another path."),
+        axis::<Selector>("routing.selector", "How a scheme chooses among the candidate ports or paths."),
         axis::<Construction>(
             "routing.selector.construction",
             "How the layers of the selector `layer` are made.",
         ),
-        axis::<Decision>("routing.selector.decision", "How the selector `ugal` weighs two ways."),
-        axis::<ugal::Queue>("routing.selector.queue", "Whose load the selector `ugal` weighs."),
+        axis::<Decision>("routing.selector.decision", "How the selector `ugal` compares two paths."),
+        axis::<ugal::Queue>("routing.selector.queue", "Which load the selector `ugal` compares."),
         transport_presets(),
         table::<TransportOptions>(
             "transport",
             "transport",
             "What a host does: sizes, acknowledgement, timeouts.",
         ),
-        axis::<Reliability>("transport.reliability", "How losses and reordering are dealt with."),
+        axis::<Reliability>("transport.reliability", "How losses and reordering are handled."),
         axis::<Congestion>(
             "transport.congestion",
             "How much a flow may have in flight, or how fast it may send.",
         ),
-        axis::<Shaping>("transport.shaping", "How packets that may leave are spread over time."),
+        axis::<Shaping>("transport.shaping", "How packets are spaced in time."),
         axis::<Reorder>(
             "transport.reorder",
-            "What a host does with packets that come before others of their flow, ahead of its transport.",
+            "What a host does with packets that arrive out of order, before the transport sees them.",
         ),
-        axis::<Pattern>("workload", "Which host sends to which, and by what rule."),
+        axis::<Pattern>("workload", "Who sends what to whom, and when."),
         table::<Options>("workload-options", "workload", "Fields that every workload has."),
         sizes(),
-        axis::<Fault>("faults", "Links that are slow or gone; each [[faults]] table is one."),
-        table::<Measure>("measure", "measure", "What to measure, and for how long."),
+        axis::<Fault>(
+            "faults",
+            "Links and switches that fail, lose packets or slow down; each `[[faults]]` table is one fault.",
+        ),
+        table::<Measure>("measure", "measure", "What to measure, and when the run ends."),
     ]
 }
 
@@ -110,12 +113,12 @@ fn table<T: schemars::JsonSchema>(name: &'static str, path: &'static str, doc: &
 }
 
 fn routing_presets() -> Chapter {
-    let doc = "Which way a packet goes: a scheme by the name of its paper, each a point of placement × granularity × selector.";
+    let doc = "Which path a packet takes: published schemes by name, each a combination of placement, granularity and selector.";
     presets("routing", doc, routing::PRESETS.iter().map(|preset| (preset.name, preset.doc)))
 }
 
 fn transport_presets() -> Chapter {
-    let doc = "What a host does: a stack by its name, each a point of reliability × congestion × shaping.";
+    let doc = "What a host does: transports by name, each a combination of reliability, congestion control and shaping.";
     presets("transport", doc, transport::PRESETS.iter().map(|preset| (preset.name, preset.doc)))
 }
 

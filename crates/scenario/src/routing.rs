@@ -24,10 +24,10 @@ pub(crate) struct RoutingFields {
     salt: bool,
     /// Number of entropy values a NIC uses.
     entropy_values: u32,
-    /// A switch that remembers flows forgets one that it has not seen for so long; a flowlet's gap does so sooner.
+    /// How long a switch remembers a flow that it no longer sees; with flowlets, no longer than the gap. For granularities other than
+    /// `packet`, at `ingress` or `switch`.
     flow_timeout: Time,
-    /// Most flows that a switch remembers; absent: as many as come. While there is no room, the packets of further flows go by their
-    /// header's hash.
+    /// Largest number of flows that a switch remembers; absent: no limit. While the table is full, packets of further flows are hashed.
     #[serde(default)]
     max_flow_entries: Option<u32>,
 }

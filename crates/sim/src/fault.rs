@@ -33,7 +33,7 @@ impl Fault {
     }
 }
 
-/// Links that run at a fraction of their rate for a while, in both directions, or single channels of them. Routing does not react to it.
+/// Links that run at a fraction of their rate for a while, in both directions, or single channels of them. Routing does not know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Degrade {
@@ -50,7 +50,7 @@ pub struct Degrade {
     pub rate_factor: f64,
     /// From when.
     pub from: Time,
-    /// Until when; absent: for ever.
+    /// Until when; absent: to the end of the run.
     pub until: Option<Time>,
 }
 
@@ -68,10 +68,20 @@ impl Default for Degrade {
     }
 }
 
-/// Links or switches that are gone. Without `from` and `until` they do not exist during the whole run, and paths are computed without
-/// them. Otherwise they are cut at one moment and perhaps repaired at another: what is sent to them, waits for them or is on their wires at
-/// the cut is lost, unless switches notify sources (`unreachable`). Routing learns of both after `reroute_after`, or never. Under flow control pauses and
-/// credits of the link are forgotten at the cut and set up anew at the repair.
+/// Links or switches that fail. Without `from` and `until` they do not exist during the whole run, and paths are computed without them.
+/// Otherwise they fail at one moment and may be repaired at another: what is sent to them, waits for them or is on their wires at the cut
+/// is lost, unless sources are notified (`unreachable`). Routing learns of both after `reroute_after`, or never. Under flow control pauses
+/// and credits of the link are reset at the cut and set up again at the repair.
+///
+/// What the faults take counts as `lost`, apart from drops at full queues, and needs a transport with ACKs to be sent again. Cuts of one
+/// link that overlap are one cut. Flows of a host whose link is cut stall, and continue by retransmission after the repair. With
+/// `reroute_after` all switches and hosts change to the new routes in the same instant (real routing protocols converge switch by switch);
+/// a switch whose ports to a destination have changed forgets what its selector has learnt and the runs of its flows, and a packet for
+/// which no route is left is dropped at the switch and counts as lost.
+///
+/// Refused: a cut for the whole run that leaves a host unreachable (leave the host out of the workload instead); `reroute_after` under
+/// flowcuts at switches, and under layers, k shortest paths and UGAL if the cut leaves a switch with no path to others; a cut without end
+/// whose flows can never finish, unless `measure.until` ends the run; `reliability = "none"`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cut {
@@ -87,12 +97,18 @@ pub struct Cut {
     pub switches: Vec<String>,
     /// From when.
     pub from: Time,
-    /// Until when; absent: for good.
+    /// Until when; absent: to the end of the run.
     pub until: Option<Time>,
-    /// Time from the cut, and from the repair, until all switches and hosts go by new routes, which a packet under way follows from its next
-    /// switch on. Absent: never. The routes of a lossless fabric are searched for deadlocks, those before and after each such moment for themselves.
+    /// Time from the cut, and from the repair, until all switches and hosts use new routes, which a packet in flight follows from its next
+    /// switch on. Absent: never. The routes of a lossless fabric are searched for deadlocks, those before and after each such moment for
+    /// themselves.
     pub reroute_after: Option<Time>,
     /// What becomes of the packets that wait for, or come to, a cut link of the middle of the run.
+    ///
+    /// `notify-source` is accepted only where hosts can leave a path in mid-flow: `routing.placement = "nic"`, a granularity other than
+    /// `flowcut` and (without `subflows` that each have a path) `flow`, and a transport that does not choose paths itself; and only for
+    /// links between switches. Windows and rates do not change, because it is no sign of congestion. With `acks = "minimal"` answers have
+    /// no other path and are lost.
     pub unreachable: Unreachable,
 }
 
@@ -100,16 +116,17 @@ pub struct Cut {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unreachable {
-    /// It is lost without a notification.
+    /// They are lost, and their sources are not notified.
     #[default]
     Silence,
-    /// The header of a data packet, as large as an ACK, goes back to its source, which sends it again at once, and takes another path if the packet was on the present one
-    /// (FatPaths, SC 2020, section V: "an ICMP error arrives"). An ACK, NACK, PULL or CNP goes back to the receiver that sent it, which sends it again by a path drawn
-    /// anew. So do those that wait for the link at the moment of the cut. What is on it then is lost in silence, and so are signals on their way back.
+    /// The header of a data packet, as large as an ACK, goes back to its source, which sends it again at once, and takes another path if
+    /// the packet was on the present one (FatPaths, SC 2020, section V: "an ICMP error arrives"). An ACK, NACK, PULL or CNP goes back to
+    /// the receiver that sent it, which sends it again on a newly drawn path. So do those that wait for the link at the moment of the cut.
+    /// What is on the link then is lost silently, and so are signals on their way back.
     NotifySource,
 }
 
-/// Links that lose packets at random for a while, in both directions, or single channels of them. No notification is sent.
+/// Links that lose packets at random for a while, in both directions, or single channels of them. Neither routing nor hosts are notified.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Loss {
@@ -126,7 +143,7 @@ pub struct Loss {
     pub probability: f64,
     /// From when.
     pub from: Time,
-    /// Until when; absent: for ever.
+    /// Until when; absent: to the end of the run.
     pub until: Option<Time>,
 }
 

@@ -135,7 +135,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "cubic",
-        doc: "TCP CUBIC (RFC 9438), what most hosts run, with time beside counting as evidence of losses (RACK-TLP, RFC 8985); sizes and timeouts as tcp.",
+        doc: "TCP CUBIC (RFC 9438), the default of most operating systems; losses are found by time as well as by counting (RACK-TLP, RFC 8985); sizes and timeouts as tcp.",
         expand: || Transport {
             reliability: Reliability::SelectiveRepeat(SelectiveRepeat {
                 reorder_threshold: 3,
@@ -173,8 +173,8 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "hpcc",
-        doc: "HPCC (Li et al., SIGCOMM'19): as roce, but a window per flow that keeps the fullest link of its way at 95%, as the switches report by \
-              in-band telemetry, 42 B in every packet and ACK. Needs no ECN, and a way per flow that stays for a while.",
+        doc: "HPCC (Li et al., SIGCOMM'19): as roce, but a window per flow that keeps the fullest link of its path at 95%, as the switches report by \
+              in-band telemetry, 42 B in every packet and ACK. Needs no ECN, but paths that a flow keeps for a while.",
         expand: || {
             let timeout = Time::from_ns(4_194_304);
             let go_back_n = GoBackN { nack_interval: Time::from_us(500), ..GoBackN::default() };
@@ -220,7 +220,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "mp-rdma",
-        doc: "MP-RDMA (Lu et al., NSDI'18): one window for all paths, packets follow the path of the ACK that lets them out, slow paths are pruned, a \
+        doc: "MP-RDMA (Lu et al., NSDI'18): one window for all paths, packets follow the path of the ACK that releases them, slow paths are pruned, a \
               receiver remembers 64 packets. Needs a fabric with ECN and routing \"spray-nic\", whose entropy values are its paths.",
         expand: || Transport {
             reliability: Reliability::Bitmap(Default::default()),
@@ -230,7 +230,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "entropy-reuse",
-        doc: "What the Flowcut authors' simulator runs in the place of MP-RDMA: the entropy values of ACKs without marks are used again, a mark draws another one, \
+        doc: "What the Flowcut authors' simulator runs instead of MP-RDMA: the entropy values of ACKs without marks are used again, a mark draws another one, \
               and the window moves with every ACK. It has 1024 entropy values (routing.entropy_values) and marks between 2% and 80% of its queues. Needs a \
               fabric with ECN and routing \"spray-nic\".",
         expand: || Transport {

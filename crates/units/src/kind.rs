@@ -75,6 +75,10 @@ pub struct FieldInfo {
     pub doc: String,
     /// The default as JSON, or an empty string where the field is required or absent by default.
     pub default: String,
+    /// Whether it has to be written.
+    pub is_required: bool,
+    /// What may be written, with its unit, e.g. ``a time, such as `"1.5us"` ``; empty where the schema does not say, and for tables and kinds.
+    pub accepts: String,
     /// The words that can be written, where it is a choice among words.
     pub values: Vec<ValueInfo>,
     /// The fields of its table, or of each of its tables, where it is one.
@@ -295,6 +299,13 @@ fn text(value: &Value, key: &str) -> String {
 /// The fields of a struct's schema; `root` is where references lead.
 fn fields(root: &Value, schema: &Value, depth: usize) -> Vec<FieldInfo> {
     let properties = schema.get("properties").and_then(Value::as_object);
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let field = |(name, field): (&String, &Value)| {
         let (mut values, mut inner) = (Vec::new(), Vec::new());
         if depth < DEEPEST {
@@ -307,11 +318,61 @@ fn fields(root: &Value, schema: &Value, depth: usize) -> Vec<FieldInfo> {
                 None | Some(Value::Null) => String::new(),
                 Some(value) => value.to_string(),
             },
+            is_required: required.contains(&name.as_str()),
+            accepts: accepts(root, field),
             values,
             fields: inner,
         }
     };
     properties.into_iter().flatten().map(field).collect()
+}
+
+/// What a field's schema accepts, in words.
+fn accepts(root: &Value, schema: &Value) -> String {
+    if let Some(path) = schema.get("$ref").and_then(Value::as_str) {
+        return root
+            .pointer(path.trim_start_matches('#'))
+            .map(|target| accepts(root, target))
+            .unwrap_or_default();
+    }
+    let alternatives = schema.get("anyOf").and_then(Value::as_array);
+    if let Some(alternatives) = alternatives {
+        let mut texts: Vec<String> = alternatives.iter().map(|schema| accepts(root, schema)).collect();
+        texts.retain(|text| !text.is_empty());
+        texts.dedup();
+        return texts.join(", or ");
+    }
+    match schema.get("format").and_then(Value::as_str) {
+        Some("Time") => return "a time, such as `\"1.5us\"`".to_owned(),
+        Some("Rate") => return "a rate, such as `\"100Gbps\"`".to_owned(),
+        Some("Bytes") => return "a size, such as `\"8MiB\"` or a number of bytes".to_owned(),
+        _ => {}
+    }
+    let types = match schema.get("type") {
+        Some(Value::String(only)) => vec![only.as_str()],
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let has = |name: &str| types.contains(&name);
+    if schema.get("enum").is_some() || schema.get("oneOf").is_some() {
+        String::new()
+    } else if has("boolean") {
+        "`true` or `false`".to_owned()
+    } else if has("integer") {
+        match schema.get("minimum").and_then(Value::as_i64) {
+            Some(least) if least > 0 => format!("a whole number, at least {least}"),
+            _ => "a whole number".to_owned(),
+        }
+    } else if has("number") {
+        "a number".to_owned()
+    } else if has("array") {
+        let item = schema.get("items").map(|items| accepts(root, items)).unwrap_or_default();
+        if item.is_empty() { "a list".to_owned() } else { format!("a list; each entry is {item}") }
+    } else if has("string") {
+        "a text".to_owned()
+    } else {
+        String::new()
+    }
 }
 
 /// Gathers the words and the fields that a field's schema allows, itself or in one of its alternatives. Kinds are left out: they are
@@ -585,6 +646,31 @@ mod tests {
             let error = serde_json::from_str::<Shape>(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    /// One field of each sort.
+    #[derive(serde::Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct Sorts {
+        time: crate::Time,
+        size: Option<crate::Bytes>,
+        ways: Option<std::num::NonZeroU8>,
+        share: f64,
+        names: Vec<String>,
+        on: bool,
+    }
+
+    #[test]
+    fn a_field_says_what_it_accepts() {
+        let info = describe::<Sorts>("sorts");
+        let field = |name: &str| info.fields.iter().find(|field| field.name == name).unwrap();
+        assert_eq!(field("time").accepts, "a time, such as `\"1.5us\"`");
+        assert_eq!(field("size").accepts, "a size, such as `\"8MiB\"` or a number of bytes");
+        assert_eq!(field("ways").accepts, "a whole number, at least 1");
+        assert_eq!(field("share").accepts, "a number");
+        assert_eq!(field("names").accepts, "a list; each entry is a text");
+        assert_eq!(field("on").accepts, "`true` or `false`");
+        assert!(field("time").is_required && !field("size").is_required);
     }
 
     #[test]

@@ -18,21 +18,21 @@ pub enum Traffic {
     /// A uniform draw.
     #[default]
     Uniform,
-    /// [`Map::Random`].
+    /// As `random` of the workload `permutation`.
     RandomPermutation,
-    /// [`Map::BitComplement`].
+    /// As `bit-complement` of the workload `permutation`.
     BitComplement,
-    /// [`Map::BitReverse`].
+    /// As `bit-reverse` of the workload `permutation`.
     BitReverse,
-    /// [`Map::BitRotation`].
+    /// As `bit-rotation` of the workload `permutation`.
     BitRotation,
-    /// [`Map::PerfectShuffle`].
+    /// As `perfect-shuffle` of the workload `permutation`.
     PerfectShuffle,
-    /// [`Map::Transpose`].
+    /// As `transpose` of the workload `permutation`.
     Transpose,
-    /// [`Map::Tornado`].
+    /// As `tornado` of the workload `permutation`.
     Tornado,
-    /// [`Map::Neighbour`].
+    /// As `neighbour` of the workload `permutation`.
     Neighbour,
 }
 

@@ -13,6 +13,9 @@ use crate::failure::Failure;
 
 /// Shows all axes in short, or one thing in full: an axis, a kind, a preset, a field, or a word that is a field's value.
 pub(crate) fn list(args: &ListArgs) -> Result<(), Failure> {
+    if let Some(folder) = &args.markdown {
+        return super::reference::write_pages(folder);
+    }
     let chapters = chapters();
     let Some(name) = args.name.as_deref() else {
         return match args.json {
@@ -73,7 +76,7 @@ fn find<'a>(name: &str, chapters: &'a [Chapter], places: &'a [Place<'a>]) -> Res
 }
 
 /// The reference of scenarios and studies, and the kinds that only options of commands take.
-fn chapters() -> Vec<Chapter> {
+pub(super) fn chapters() -> Vec<Chapter> {
     fn option<K: Kind>(name: &'static str, path: &'static str, doc: &'static str) -> Chapter {
         Chapter { file: "options", name, path, doc, choice: Some("kind"), entries: K::kinds() }
     }
@@ -273,7 +276,7 @@ fn print_full(entries: &[Entry]) -> Result<(), Failure> {
 }
 
 /// What a preset expands to.
-fn point(chapter: &Chapter, entry: &KindInfo) -> Result<Option<String>, Failure> {
+pub(super) fn point(chapter: &Chapter, entry: &KindInfo) -> Result<Option<String>, Failure> {
     let point = match (chapter.choice, chapter.path) {
         (Some("preset"), "routing") => {
             routing::find(entry.name).map(|preset| toml::to_string(&preset.routing()))
@@ -301,7 +304,7 @@ fn print_json(entries: &[Entry]) -> Result<(), Failure> {
 }
 
 /// What stands before the first full stop that ends a sentence: outside brackets, and not after an initial.
-fn first_sentence(doc: &str) -> String {
+pub(super) fn first_sentence(doc: &str) -> String {
     let flat = doc.split_whitespace().collect::<Vec<_>>().join(" ");
     let ends = flat.match_indices(". ").map(|(end, _)| end);
     let is_end = |&end: &usize| {

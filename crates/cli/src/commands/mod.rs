@@ -11,6 +11,7 @@ pub(crate) mod list;
 pub(crate) mod manual;
 pub(crate) mod paths;
 pub(crate) mod pcapng;
+mod reference;
 pub(crate) mod report;
 pub(crate) mod route;
 pub(crate) mod run;

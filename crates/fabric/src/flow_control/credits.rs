@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Credit-based flow control: a port sends a packet on a virtual channel only if the buffer at the other end has room for a packet of the
-/// largest size, and learns of room by credits, which come back beside the data as packets leave that buffer (they take the
-/// cable's delay and their own serialisation but no bandwidth). Default buffer: that of the Flowcut evaluation's Dragonfly.
+/// largest size. Credits come back as packets leave that buffer; they take the cable's delay and their own serialisation, but no bandwidth
+/// of the data. Default buffer: that of the Flowcut evaluation's Dragonfly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Credits {

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::check_buffer;
 use crate::queue::check_packet_size;
 
-/// Priority-based flow control (IEEE 802.1Qbb) with an input buffer per port and data queue and fixed thresholds: above the buffer less its
-/// headroom the upstream port is signalled to pause the queue, `resume` bytes below that to go on. A pause lasts until it is ended; timers
-/// that expire and are refreshed are not modelled. Defaults: 100 KB per port, as the comparison of CEE-based adaptive routing
-/// (Crisan, Gusat, Minkenberg), which leaves the thresholds open.
+/// Priority-based flow control (IEEE 802.1Qbb) with an input buffer per port and data queue and fixed thresholds. The upstream port is
+/// paused when a queue exceeds the buffer less its headroom, and resumed `resume` bytes below that. A pause lasts until a frame ends it;
+/// pause timers are not modelled. Defaults: 100 KB per port, as the comparison of CEE-based adaptive routing (Crisan, Gusat, Minkenberg),
+/// which leaves the thresholds open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pfc {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::check_buffer;
 use crate::queue::check_packet_size;
 
-/// Priority-based flow control (IEEE 802.1Qbb) in a switch whose ports share one buffer, as in the ns-3 models of RDMA switches: a port and
-/// queue has a reserve of its own, then takes from the shared pool up to `alpha` times what is free there, and beyond that pauses its
-/// upstream port and fills its headroom.
+/// Priority-based flow control (IEEE 802.1Qbb) in a switch whose ports share one buffer, as in the ns-3 models of RDMA switches. Each port
+/// and queue has a reserve; beyond it, it may use up to `alpha` times the free memory of the shared pool; beyond that, it pauses the
+/// upstream port and uses its headroom.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcShared {

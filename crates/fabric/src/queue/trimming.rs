@@ -6,9 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::check_packet_size;
 
-/// Trimming as in NDP (Handley et al., SIGCOMM'17, section 3.1): where a data packet does not fit, a fair coin decides whether it or the last
-/// one in the queue loses its payload. The header goes on in the control queue, so its receiver learns of the loss before later data could show it.
-/// The data queue holds `fabric.buffer`; absent: eight of the largest packets. A NIC keeps no queue of data, and trims nothing.
+/// Trimming as in NDP (Handley et al., SIGCOMM'17, section 3.1): where a data packet does not fit, with equal probability it or the last
+/// packet in the queue loses its payload. The header goes on in the control queue, so its receiver learns of the loss before later data
+/// could tell. The data queue holds `fabric.buffer`; absent: eight of the largest packets. A NIC keeps no queue of data, and trims nothing.
+///
+/// The receiver reports a header at once, and exactly that packet is sent again: windows treat it as a loss, but no timer and no counting
+/// is needed. With go-back-N a header stands for a packet that the receiver asks for again. With `fabric.control_priority = false` headers
+/// queue behind the data. The packet being sent does not count to the data queue. Works with every transport that has ACKs. Refused in
+/// lossless fabrics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Trimming {

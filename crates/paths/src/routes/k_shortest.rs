@@ -14,8 +14,11 @@ use super::SchemeError;
 use crate::distance::{UNREACHABLE, distances_from};
 use crate::tables::{directed_edge, head};
 
-/// The k shortest loop-free paths of every router pair (J. Y. Yen, 1971; used for Jellyfish with k = 8). Each flow takes one
-/// of them. FatPaths does not say which k it compares with.
+/// The k shortest loop-free paths of every router pair (J. Y. Yen, 1971; used for Jellyfish with k = 8). Each flow takes one of them.
+/// FatPaths does not say which k it compares with.
+///
+/// In a simulation packets carry the number of their path, and ACKs keep to minimal paths. Where routes have changed under a packet, it
+/// continues on a minimal path. At the NIC only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct KShortest {

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 
-/// A new path when more than the share `threshold` of the ACKs of `rounds` round trips in a row are marked, or when the retransmission timer
-/// expires, or at once when a switch says that a packet met a cut link. Kabbani et al., FlowBender, CoNEXT'14, section 3. ACKs of packets that left before a change say nothing of the new path and do not
-/// count, which the paper leaves open. At the NIC; needs a fabric that marks.
+/// A new path when more than a share of `threshold` of the ACKs of `rounds` round trips in a row are marked, or when the retransmission
+/// timer expires, or at once when a switch reports that a packet met a cut link. Kabbani et al., FlowBender, CoNEXT'14, section 3. ACKs of
+/// packets that left before a change do not count, because they say nothing about the new path; the paper leaves this open. At the NIC;
+/// needs a fabric that marks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlowBender {

@@ -9,8 +9,8 @@ use super::Granularity;
 use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 
-/// A new decision when the place that decides has not seen the flow for longer than `gap`. In-order only if the gap exceeds the difference of
-/// path delays. Sinha et al., HotNets'04; LetFlow, NSDI'17.
+/// A new decision when the deciding NIC or switch has not seen the flow for longer than `gap`. In-order only if the gap exceeds the
+/// difference of path delays. Sinha et al., HotNets'04; LetFlow, NSDI'17.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Flowlet {

@@ -12,9 +12,9 @@ use crate::header::Advice;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Packet {
-    /// Whether the selector also decides on the ports of ACKs and other control packets, which go by their header's hash otherwise. In csg-htsim every packet
-    /// is routed alike (`FatTreeSwitch::getNextHop`). At every switch, by the selectors `random`, `round-robin`, `least-loaded` and `drill`. Only what is
-    /// decided on data counts as a decision.
+    /// Whether the selector also chooses the ports of ACKs and other control packets, which are hashed otherwise. In csg-htsim every packet
+    /// is routed alike (`FatTreeSwitch::getNextHop`). At every switch, by the selectors `random`, `round-robin`, `least-loaded` and
+    /// `drill`. Only what is decided on data counts as a decision.
     pub control: bool,
 }
 

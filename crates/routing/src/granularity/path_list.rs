@@ -12,13 +12,13 @@ use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 use crate::tag::Tag;
 
-/// A path per packet: each of a list once, in a random order that is drawn anew for each pass through it (Handley et al., NDP, SIGCOMM'17, sec. 3.1;
-/// strategy `perm` of csg-htsim, `sim/datacenter/main_ndp.cpp`). The list holds the paths between the flow's two ends, each once: the labels of a tree
-/// that lead over different links, the layers that connect the two, their k shortest paths. Entropy values differ by their numbers alone, as a
-/// NIC does not know where switches' hashes send them. A list is made when its flow begins. After a pass those paths are left out for the next one of
-/// whose packets a larger share was trimmed than `penalty` times that of all paths, or of which more are unanswered than that many times the mean and one
-/// (a link is slow, or cut). Each further penalty of the same path lasts twice as long as the one before, until it fares no worse than the others. At the
-/// NIC.
+/// A path per packet: each of a list once, in a new random order for each pass (Handley et al., NDP, SIGCOMM'17, sec. 3.1; strategy `perm`
+/// of csg-htsim, `sim/datacenter/main_ndp.cpp`). The list holds the paths between the flow's two ends, each once: the labels of a tree that
+/// lead over different links, the layers that connect the two, their k shortest paths. Entropy values differ by their numbers alone, as a
+/// NIC does not know where switches' hashes send them. A list is made when its flow begins. After a pass those paths are left out for the
+/// next one of whose packets a larger share was trimmed than `penalty` times that of all paths, or of which more are unanswered than that
+/// many times the mean and one (a link is slow, or cut). Each further penalty of the same path lasts twice as long as the one before, until
+/// it fares no worse than the others. At the NIC.
 ///
 /// The paper says that such outliers are left out temporarily, not how far out they have to be, nor how long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

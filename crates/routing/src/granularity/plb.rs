@@ -9,10 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 
-/// Protective load balancing: a new path after `rounds` congested rounds in a row, or after `idle_rounds` where nothing is in flight, so that a
-/// change then reorders nothing. A retransmission timeout changes the path, too, and then congestion does not for `pause` to twice that, drawn at random, so
-/// that the flow does not go back to what has failed. Qureshi et al., PLB, SIGCOMM'22; the rules are those of Linux (`tcp_plb.c` and its user DCTCP). At the NIC; needs a fabric
-/// that marks.
+/// Protective load balancing: a new path after `rounds` congested rounds in a row, or after `idle_rounds` where nothing is in flight, so
+/// that a change then reorders nothing. A retransmission timeout changes the path, too, and then congestion does not for `pause` to twice
+/// that, drawn at random, so that the flow does not return to the path that failed. Qureshi et al., PLB, SIGCOMM'22; the rules are those of
+/// Linux (`tcp_plb.c` and its user DCTCP). At the NIC; needs a fabric that marks.
+///
+/// Marks of the old path still count after a change, as in Linux. The preset `plb-reps-artefact` is PLB as in the public simulator of REPS:
+/// its threshold of 0.25 is truncated to 0, so a single mark makes a round congested, a round takes one idle round-trip time, two rounds
+/// suffice, and timeouts cause no pause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Plb {

@@ -10,9 +10,13 @@ use super::Granularity;
 use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 
-/// A new path when no ACK has come within `target` for `least` to `most` smoothed round-trip times, drawn at random with each ACK that is in time. A flow
-/// that has never had one waits for `first`. Timeouts change nothing. The rule of csg-htsim's Swift with `-plb on` (github.com/Broadcom/csg-htsim at 841d9e7), whose target is that of Swift without the part for small
-/// windows. At the NIC; needs ACKs, and no marks.
+/// A new path when no ACK has come within `target` for `least` to `most` smoothed round-trip times, drawn at random with each ACK that is
+/// in time. A flow that has never had one waits for `first`. Timeouts change nothing. The rule of csg-htsim's Swift with `-plb on`
+/// (github.com/Broadcom/csg-htsim at 841d9e7), whose target is that of Swift without the part for small windows. At the NIC; needs ACKs,
+/// and no marks.
+///
+/// Works with every congestion control. A flow whose path fails silently stays on it, because timeouts are ignored. `netloom run` warns if
+/// `target` is below the idle round-trip time: then no ACK is ever in time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlbDelay {

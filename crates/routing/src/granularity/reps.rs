@@ -10,10 +10,11 @@ use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 use crate::tag::Tag;
 
-/// A path per packet: the oldest one of which an ACK has come back unmarked and that has not been taken since, otherwise one that the selector
-/// draws. After a retransmission timeout the flow *freezes*: it takes what it remembers in turn, used or not, and explores nothing until
-/// `freeze` has passed; then it forgets all and explores with `explore` packets. Bonato et al., REPS (Recycled Entropies), arXiv 2407.21625. At the
-/// NIC; needs a fabric that marks, or one that trims: of a packet that loses its payload no ACK comes, so its path is not taken again. A timeout stands for a failed link, so congestion should not cause any: trimming or PFC.
+/// A path per packet: the oldest path whose ACK came back unmarked and that has not been used since, otherwise one that the selector draws.
+/// After a retransmission timeout the flow *freezes*: it uses the paths that it remembers in turn, used or not, and explores none until
+/// `freeze` has passed; then it forgets them and explores with `explore` packets. Bonato et al., REPS (Recycled Entropies), arXiv
+/// 2407.21625. At the NIC; needs a fabric that marks, or one that trims: of a packet that loses its payload no ACK comes, so its path is
+/// not taken again. A timeout stands for a failed link, so congestion should not cause any: trimming or PFC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Reps {

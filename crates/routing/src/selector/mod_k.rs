@@ -17,7 +17,7 @@ use rand::Rng;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DModK {
-    /// What D is: the destination `host`, or the index of its `leaf` switch, so that all hosts of a leaf share their way.
+    /// What D is: the destination `host`, or the index of its `leaf` switch, so that all hosts of a leaf share a path.
     pub by: By,
 }
 

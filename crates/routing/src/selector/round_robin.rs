@@ -15,15 +15,18 @@ use crate::scheme::{Placement, Routing};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-/// One candidate after the other. At a switch, one turn for all packets it forwards, from a random candidate on. At a NIC, path labels in turn from a
-/// random first one per flow, as Presto's shadow MACs (He et al., SIGCOMM'15): on a tree, switches read the label's digits as up
-/// ports, so consecutive labels visit every path.
+/// One candidate after the other. At a switch, one turn for all packets it forwards, from a random candidate on. At a NIC, path labels in
+/// turn from a random first one per flow, as Presto's shadow MACs (He et al., SIGCOMM'15): on a tree, switches read the label's digits as
+/// up ports, so consecutive labels visit every path.
+///
+/// ACKs and other control packets take turns only with `granularity = { kind = "packet", control = true }`, as in the preset
+/// `spray-round-robin`; otherwise they are hashed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoundRobin {
-    /// At switches: candidates come in a random order, which is drawn anew after this many rounds. csg-htsim's `ecmp_rr` has 5
-    /// (`sim/datacenter/fat_tree_switch.cpp`, `FatTreeSwitch::getNextHop`), and so has the preset `spray-round-robin`. Absent: by number, always, so that
-    /// switches that are in step stay so.
+    /// At switches: candidates come in a random order, which is redrawn after this many rounds. csg-htsim's `ecmp_rr` has 5
+    /// (`sim/datacenter/fat_tree_switch.cpp`, `FatTreeSwitch::getNextHop`), and so has the preset `spray-round-robin`. Absent: always by
+    /// number, so that switches that are synchronised stay so.
     pub reshuffle: Option<u32>,
 }
 

@@ -9,11 +9,13 @@ use super::congestion::{Marks, PerDestination, Rule, Severity, Uncongested};
 use super::kind::{Facts, PortContext, PortSelector, Query, SelectorConfig, SwitchContext};
 use crate::header::{Notice, View};
 
-/// Adaptive routing by the congestion notifications of 802.1Qau (QCN) that a switch makes or that pass it: each marks (destination,
-/// port) as congested; packets take the usable port that is least congested for their destination, an unmarked one before any other.
-/// Notifications themselves take a random up port at every switch, so that switches on all alternative paths learn.
-/// The choice changes only with the marks, so all traffic to a destination moves at once. Crisan, Gusat, Minkenberg,
-/// "Comparative Evaluation of CEE-based Switch Adaptive Routing"; what it leaves open is an option here. Needs QCN.
+/// Adaptive routing by congestion notifications of 802.1Qau (QCN), those that a switch generates and those that pass it. Each marks a port
+/// as congested for a destination. Packets take the least congested usable port for their destination, an unmarked one before any other.
+/// Notifications themselves take a random up port at every switch, so that switches on all alternative paths learn. The choice changes only
+/// with the marks, so all traffic to a destination moves at once. Crisan, Gusat, Minkenberg, "Comparative Evaluation of CEE-based Switch
+/// Adaptive Routing"; what it leaves open is an option here. Needs QCN.
+///
+/// Without any notification, packets take the `uncongested` choice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwitchAr {

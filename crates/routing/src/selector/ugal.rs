@@ -14,31 +14,37 @@ use crate::granularity::Ends;
 use crate::header::View;
 use crate::scheme::{Placement, Routing};
 
-/// Universal globally-adaptive load-balanced routing: the first switch weighs minimal ways against ways over a drawn intermediate switch, as
-/// Valiant's, by their load and takes the one of least weight, a minimal one if equal. Packets of a flow's run keep their
-/// way. With placement `switch` later switches do not decide on the way, but anew for every run on the port by which it goes on where there
-/// are several: the least loaded. Singh, PhD thesis, Stanford 2005; on Dragonflies Kim et al., ISCA'08, and Jiang, Kim and Dally, ISCA'09. ACKs
-/// keep to minimal paths. On networks that are no trees.
+/// Universal globally-adaptive load-balanced routing: the first switch compares the loads of minimal paths and of paths over a random
+/// intermediate switch, as Valiant's, and takes the one of least weight, a minimal one if equal. Packets of a run of a flow keep their
+/// path. With placement `switch`, later switches do not change the intermediate switch, but choose the least loaded port towards it for
+/// every run. Singh, PhD thesis, Stanford 2005; on Dragonflies Kim et al., ISCA'08, and Jiang, Kim and Dally, ISCA'09. ACKs keep to minimal
+/// paths. For networks that are not trees.
+///
+/// The load of a path is q, its number of hops H; the kinds of `decision` say how they are compared. On a Dragonfly the non-minimal path
+/// goes over a random group, elsewhere over a random switch. Runs of packets (flows, flowlets, flowcells, flowcuts) keep their path.
+///
+/// Refused: trees; `progressive` with flowcuts at placement `ingress`, because the switches that decide again have to know when a flowcut
+/// ends (with placement `switch` they do); `load = "credits"` and `"both"` without credits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ugal {
-    /// How a minimal way is weighed against another one.
+    /// How a minimal path is compared with a non-minimal one.
     pub decision: Decision,
     /// What counts as the load of an output.
     pub load: Load,
-    /// Whose load a way has.
+    /// Which load counts for a path.
     pub queue: Queue,
-    /// Most minimal ways weighed, the first being that of the header's hash. Between groups of a Dragonfly there is one per global link
+    /// Most minimal paths compared, the first being that of the header's hash. Between groups of a Dragonfly there is one per global link
     /// that joins the two, elsewhere one per minimal port; if there are more than this, the others are drawn.
     pub minimal: u32,
-    /// Ways over an intermediate switch weighed, each drawn by itself.
+    /// Paths over an intermediate switch compared, each drawn independently.
     pub non_minimal: u32,
     /// All of those go over one drawn group, by different global links if there are several to it.
     pub one_group: bool,
     /// What is drawn: a `switch` or a `group`, as for `valiant`. Absent: a group where the network has global links, otherwise a switch.
     pub intermediate: Option<Intermediate>,
-    /// Progressive adaptive routing (PAR): the later switches of the source's group decide again on what goes minimally; a packet leaves its
-    /// minimal way at most once. In a lossless fabric that takes a virtual channel more.
+    /// Progressive adaptive routing (PAR): the later switches of the source's group decide again on what goes minimally; a packet leaves
+    /// its minimal path at most once. In a lossless fabric that takes a virtual channel more.
     pub progressive: bool,
 }
 
@@ -62,9 +68,9 @@ pub struct Hops {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ratio {
-    /// What a byte on a way over an intermediate switch weighs.
+    /// Weight of a byte on a path over an intermediate switch.
     pub ratio: u32,
-    /// What such a way weighs without any load.
+    /// Weight of such a path without any load.
     pub bias: Bytes,
 }
 
@@ -74,8 +80,8 @@ pub struct Ratio {
 pub enum Load {
     /// Bytes that wait there or are being sent.
     Queue,
-    /// Bytes that have been sent there and for which no credit has come back: what the next switch holds, and what is on the way there
-    /// and back. Needs credits.
+    /// Bytes that have been sent there and for which no credit has come back: what the next switch holds, and what is on the link there or
+    /// back. Needs credits.
     Credits,
     /// The sum of both. Needs credits.
     Both,
@@ -93,23 +99,23 @@ impl Load {
 }
 
 kinds! {
-    /// Whose load a way has.
+    /// Which load counts for a path.
     pub enum Queue: "queue" {
         "local" => Local(Local),
         "global" => Global(Global),
     }
 }
 
-/// UGAL-L: that of the output port by which the way begins.
+/// UGAL-L: the load of the output port with which the path begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Local {}
 
-/// UGAL-G: that of the first global channel of the way, wherever in the group it begins. A switch knows its own queues as they are
-/// and those of another switch by reports: at every multiple of `period` a switch looks at the load of its global channels and reports
-/// those that have changed to the switches of its group, over the direct links between them, beside the data: that takes the
-/// link's delay and the serialisation of 64 bytes, but no bandwidth. So a load is known with an age between that delay and
-/// that delay plus `period`; the textbook's UGAL-G, which knows all queues of the group at once, is its limit. Dragonflies only.
+/// UGAL-G: the load of the first global channel of the path, wherever in the group it begins. A switch knows its own queues as they are and
+/// those of another switch by reports: at every multiple of `period` a switch looks at the load of its global channels and tells those that
+/// have changed to the switches of its group, over the direct links between them, beside the data: that takes the link's delay and the
+/// serialisation of 64 bytes, but no bandwidth. So a load is known with an age between that delay and that delay plus `period`; the
+/// textbook's UGAL-G, which knows all queues of the group at once, is its limit. Dragonflies only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Global {

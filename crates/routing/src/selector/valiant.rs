@@ -6,9 +6,19 @@ use serde::{Deserialize, Serialize};
 use super::kind::{Choice, Digits, Facts, PathSet, Places, SelectorConfig, Signals, SwitchContext};
 use super::random::Draw;
 
-/// Non-minimal, congestion-oblivious: the first switch draws an intermediate one for each decision, packets take minimal paths to it and
-/// from there to their destination, by the header's hash where there are several (with placement `switch`, by a draw of each switch per decision). Spreads any traffic evenly and doubles the mean path
-/// length in the limit. Valiant and Brebner, STOC'81; Dragonfly: Kim et al., ISCA'08. On trees use the preset `random-nca`.
+/// Over a random intermediate switch, independent of congestion. The first switch draws it for each decision. Packets take minimal paths to
+/// it and from there to their destination, chosen by hash where there are several (with placement `switch`, at random by each switch).
+/// Spreads any traffic evenly and doubles the mean path length in the limit. Valiant and Brebner, STOC'81; Dragonfly: Kim et al., ISCA'08.
+/// On trees use the preset `random-nca`.
+///
+/// Packets carry the number of their intermediate switch as their entropy value. ACKs keep to minimal paths; windows and slowdowns refer to
+/// the minimal path.
+///
+/// With placement `switch`, the first switch chooses the intermediate switch, and later ones choose among the ports towards it, for every
+/// packet, flowlet or flowcut. A path may pass a switch twice; each pass is counted separately, and acknowledgements of flowcuts go back
+/// along all of it.
+///
+/// Refused on trees: use the preset `random-nca` there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Valiant {

@@ -13,11 +13,12 @@ use crate::topology::BuildContext;
 
 /// Dragonfly (Kim et al., ISCA 2008): `groups` cliques of switches, `links_per_group_pair` links between any two.
 ///
-/// The paper's letters: p hosts per switch, a switches per group, h global links per switch, g groups. What is not given
-/// follows from the balanced rule a = 2p = 2h, g = a·h + 1. Global port `switch·h + port` of a group is the port's
-/// number there; with n links per pair, port `i·(g − 1) + o` is link i to the o-th other group of the arrangement.
-/// Links within a group are of tier `local`, between groups `global`; the pod of a switch is its group. A minimal path crosses as few
-/// global links as possible, one at most.
+/// The paper's letters: p hosts per switch, a switches per group, h global links per switch, g groups. What is not given follows from the
+/// balanced rule a = 2p = 2h, g = a·h + 1. Global port `switch·h + port` of a group is the port's number there; with n links per pair, port
+/// `i·(g − 1) + o` is link i to the o-th other group of the arrangement. Links within a group are of tier `local`, between groups `global`;
+/// the pod of a switch is its group. A minimal path crosses as few global links as possible, one at most.
+///
+/// Minimal paths cross at most one global link, also where two would be fewer hops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Dragonfly {

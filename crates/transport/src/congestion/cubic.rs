@@ -12,9 +12,10 @@ use crate::gate::Gate;
 use crate::rtt::Rtt;
 use crate::sender::PathFacts;
 
-/// CUBIC (RFC 9438), what most hosts run: a window of W_max packets is cut to `beta` W_max and then follows C (t − K)³ + W_max, with t in seconds and
-/// K such that it begins where the cut left it; but it is never below that of a Reno flow with the same cuts, which in a data centre is
-/// nearly always the larger one. Slow start as NewReno, without HyStart++; what is in flight is counted packet by packet (RFC 6675).
+/// CUBIC (RFC 9438), the default of most operating systems. A window of W_max packets is cut to `beta` W_max and then follows C (t − K)³ +
+/// W_max, with t in seconds and K such that the curve starts at the cut window; it is never below the window of a Reno flow with the same
+/// cuts, which in a data centre is nearly always larger. Slow start as NewReno, without HyStart++; what is in flight is counted packet by
+/// packet (RFC 6675).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cubic {
@@ -22,12 +23,12 @@ pub struct Cubic {
     pub c: f64,
     /// What a cut leaves of the window.
     pub beta: f64,
-    /// Whether a flow whose windows shrink from cut to cut gives up more, so that new flows find room.
+    /// Whether a flow whose window shrinks from cut to cut gives up more, which leaves room for new flows.
     pub fast_convergence: bool,
     /// Initial window in full packets (RFC 6928).
     pub initial_window: u32,
-    /// Where slow start ends at first, in full packets: beyond it the window grows by a packet per round trip. Absent: nowhere, as RFC 5681 advises ("arbitrarily high"); csg-htsim's TCP
-    /// has 100.
+    /// Initial slow-start threshold in full packets: above it the window grows by a packet per round trip. Absent: none, as RFC 5681
+    /// advises ("arbitrarily high"); csg-htsim's TCP has 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh: Option<u32>,
     /// Least window in full packets. Below 1 the flow sends single packets, spaced by round-trip time / window.

@@ -17,6 +17,10 @@ use crate::gate::Gate;
 use crate::sender::PathFacts;
 /// DCQCN (Zhu et al., SIGCOMM'15): a rate per flow, from the line's downwards, that congestion notification packets cut. Works with any
 /// reliability; needs a fabric that marks (`fabric.ecn`). A field that is absent is that of the preset.
+///
+/// CNPs have the size of an ACK; they and the ACKs or NACKs that notify in their place are counted in `cnps`. The marking thresholds that
+/// belong to the presets (`kmin`, `kmax`, `pmax` of `fabric.ecn`) are 5 KB, 200 KB, 0.01 at 40 Gb/s (`paper`); 4 KB and 16 KB per Gb/s, 0.2
+/// (`hpcc-paper`, `hpcc`); 100 KB, 400 KB, 0.2 at 100 Gb/s (`conweave`). Refused where no switch marks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Dcqcn {
@@ -48,7 +52,8 @@ pub struct Dcqcn {
     /// Least time between two CNPs of a flow: 50 us (`paper`, `uet`). With the other presets, and if 0, receivers send none: every ACK or NACK that
     /// answers a marked packet is a notification by itself, as in the public code.
     pub cnp_interval: Option<Time>,
-    /// Rate at which a flow begins and that it never exceeds; absent: the line's. `r_ai` and `r_hai` go by it where they are shares of the line.
+    /// Rate at which a flow begins and that it never exceeds; absent: the line's. `r_ai` and `r_hai` refer to it where they are shares of
+    /// the line's rate.
     pub max_rate: Option<Rate>,
     /// How a change of rate acts on the time between two packets: `fixed` (`hpcc-paper`, `hpcc`, `conweave`), or `paid`.
     pub gap: Option<Gap>,

@@ -12,8 +12,8 @@ use crate::gate::Gate;
 use crate::sender::PathFacts;
 
 /// DCTCP (Alizadeh et al., SIGCOMM'10; RFC 8257): per window, alpha ← (1 − g) alpha + g F with F the marked share of acknowledged bytes. A
-/// mark makes the window cwnd (1 − alpha / 2), once per window. Grows, and answers losses, as NewReno. A window for alpha ends when as many
-/// bytes have been delivered as were in flight at its start, so that a hole does not stop the count.
+/// mark sets the window to cwnd (1 − alpha / 2), once per window. Grows and reacts to losses as NewReno. A window for alpha ends when as
+/// many bytes have been delivered as were in flight at its start, so that a hole does not stop the count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Dctcp {
@@ -23,8 +23,8 @@ pub struct Dctcp {
     pub initial_alpha: f64,
     /// Initial window in full packets.
     pub initial_window: u32,
-    /// Where slow start ends at first, in full packets: beyond it the window grows by a packet per round trip. Absent: nowhere, as RFC 5681 advises ("arbitrarily high"); csg-htsim's TCP
-    /// has 100.
+    /// Initial slow-start threshold in full packets: above it the window grows by a packet per round trip. Absent: none, as RFC 5681
+    /// advises ("arbitrarily high"); csg-htsim's TCP has 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh: Option<u32>,
     /// Least window in full packets. Below 1 the flow sends single packets, spaced by round-trip time / window.

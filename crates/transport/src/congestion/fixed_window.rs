@@ -8,8 +8,8 @@ use super::{CongestionConfig, Facts, Limit, Marks, SlowedBy, Start, Still, windo
 use crate::gate::Gate;
 use crate::sender::PathFacts;
 /// A fixed amount of unacknowledged bytes (on the wire). Give it in bandwidth-delay products of the flow's idle path, or in bytes. The
-/// Flowcut evaluation starts with 1.2 BDP. As many packets are under way as fit whole; but what is at least one product holds as many as that takes, so that
-/// rounding alone slows no flow down.
+/// Flowcut evaluation starts with 1.2 BDP. The window holds the whole packets that fit. A window of at least one product is rounded up to
+/// as many packets as one product takes, so that rounding alone slows no flow down.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FixedWindow {

@@ -9,12 +9,16 @@ use crate::feedback::{Cause, Feedback, LinkState};
 use crate::gate::Gate;
 use crate::sender::PathFacts;
 
-/// HPCC (Li et al., SIGCOMM'19, algorithm 1): switches write on every data packet how long the queue is that it leaves, how much its link has
-/// sent, when, and the link's rate (in-band telemetry), and ACKs bring that back. From two ACKs the sender knows how much is in flight on each
-/// link, and sets its window such that the fullest one has `eta` of what it can hold. Every ACK moves the window, but from a reference that moves
-/// once per round trip only. Flows start at the line's rate and are paced at window / `base_rtt`. What the paper leaves open is as in its public
-/// simulator: nothing is computed before the second ACK, no window is larger than the first, and no rate less than `min_rate`. An ACK that came
-/// another way than the one before only begins the comparison anew.
+/// HPCC (Li et al., SIGCOMM'19, algorithm 1): a window from in-band telemetry. Switches write on every data packet the length of the queue
+/// that it leaves, the bytes that its link has sent, the time and the link's rate, and ACKs return that. From two ACKs the sender knows how
+/// much is in flight on each link, and sets its window so that the fullest one is used at `eta`. Every ACK moves the window, but from a
+/// reference that moves once per round trip only. Flows start at the line's rate and are paced at window / `base_rtt`. What the paper
+/// leaves open is as in its public simulator: nothing is computed before the second ACK, no window is larger than the first, and no rate
+/// less than `min_rate`. An ACK that came over another path than the one before only restarts the comparison.
+///
+/// Telemetry is exact (not rounded to the header's 8 bytes per link) and adds `telemetry` to every data packet and ACK, beyond
+/// `transport.header` and `transport.ack_size`. No marks are needed. Because each ACK is compared with the one before, the granularities
+/// that spread a flow's packets over several paths (`packet`, `reps`, `path-list`) are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hpcc {
@@ -29,8 +33,8 @@ pub struct Hpcc {
     pub flows: u32,
     /// Least rate.
     pub min_rate: Rate,
-    /// What telemetry adds to every data packet and every ACK on the wire: the paper's header for five links. Longer ways write as much as
-    /// they have to say all the same.
+    /// What telemetry adds to every data packet and every ACK on the wire: the paper's header for five links. On longer paths it is the
+    /// same size, and still exact.
     pub telemetry: Bytes,
 }
 

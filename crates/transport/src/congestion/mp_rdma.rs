@@ -27,20 +27,31 @@ use crate::feedback::{Cause, Feedback};
 use crate::gate::Gate;
 use crate::sender::PathFacts;
 
-/// MP-RDMA's congestion control over many paths (Lu et al., NSDI'18). Paths are entropy values at the NIC, so `routing` must be `spray-nic`: it
-/// draws the first ones and those that are tried; otherwise a packet takes the path of the ACK that lets it out. Needs an ACK per packet and a
-/// fabric that marks.
+/// MP-RDMA's congestion control over many paths (Lu et al., NSDI'18). Paths are entropy values at the NIC, so `routing` must be
+/// `spray-nic`: it draws the first ones and those that are tried; otherwise a packet takes the path of the ACK that lets it out. Needs an
+/// ACK per packet and a fabric that marks.
+///
+/// There is one window for all paths. An ACK adds 1/window of a packet, a marked ACK removes half a packet, and up to two packets then
+/// leave on the path of that ACK, as far as the window allows: paths get packets as fast as they return ACKs. An ACK that is more than
+/// `delta` packets behind the highest acknowledged one removes a packet from the window and releases nothing, so that slow paths are
+/// dropped and packets stay nearly in order. At a tenth of the others' rate each packet of a slow path lets eleven others pass, so with a
+/// `delta` of 32 it holds two or three.
+///
+/// While packets that were lost or refused are being replaced, the window does not change. After a timeout what left two round trips
+/// earlier is given up, and a whole window leaves on newly drawn paths. Each path is one hash of data and one of ACKs. The preset
+/// `entropy-reuse` is what the Flowcut authors' simulator runs under the name of MP-RDMA: `reuse_marked = false`, `delta = 0`, `probe = 0`,
+/// and selective repeat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MpRdma {
-    /// First window in packets, each on a path drawn anew; absent: as many as a bandwidth-delay product takes.
+    /// First window in packets, each on a newly drawn path; absent: as many as a bandwidth-delay product takes.
     pub initial_window: Option<u32>,
-    /// By how many packets an ACK may lie behind the highest one acknowledged before its path is pruned: the distance Δ that keeps packets
+    /// How many packets an ACK may be behind the highest one acknowledged before its path is pruned: the distance Δ that keeps packets
     /// nearly in order. 0: no path is pruned.
     pub delta: u32,
-    /// Probability that, once per round trip, a packet tries a path drawn anew.
+    /// Probability that, once per round trip, a packet tries a new random path.
     pub probe: f64,
-    /// After which part of a round trip without a release what the window allows is released on new paths.
+    /// If nothing was released for this fraction of a round trip, what the window allows is released on new paths.
     pub burst: f64,
     /// Whether a marked ACK's path is used again. MP-RDMA does so; a sender that only reuses good paths draws another one instead.
     pub reuse_marked: bool,

@@ -18,8 +18,8 @@ use crate::sender::PathFacts;
 pub struct NewReno {
     /// Initial window in full packets (RFC 6928).
     pub initial_window: u32,
-    /// Where slow start ends at first, in full packets: beyond it the window grows by a packet per round trip. Absent: nowhere, as RFC 5681 advises ("arbitrarily high"); csg-htsim's TCP
-    /// has 100.
+    /// Initial slow-start threshold in full packets: above it the window grows by a packet per round trip. Absent: none, as RFC 5681
+    /// advises ("arbitrarily high"); csg-htsim's TCP has 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh: Option<u32>,
     /// Least window in full packets. Below 1 the flow sends single packets, spaced by round-trip time / window.
@@ -28,8 +28,8 @@ pub struct NewReno {
     pub max_window: Option<Bytes>,
     /// Whether ECN marks halve the window, too, once per window (RFC 3168).
     pub ecn: bool,
-    /// Whether the windows of a flow's subflows grow together beyond slow start, so that they take no more than one TCP on the best of their
-    /// paths: MPTCP's linked increases, LIA (RFC 6356). A flow without subflows grows as ever.
+    /// Whether the windows of a flow's subflows grow together beyond slow start, so that they take no more than one TCP on the best of
+    /// their paths: MPTCP's linked increases, LIA (RFC 6356). A flow without subflows is not affected.
     pub coupled: bool,
 }
 

@@ -9,9 +9,18 @@ use crate::feedback::{Cause, Feedback};
 use crate::gate::Gate;
 use crate::sender::PathFacts;
 
-/// NDP's congestion control (Handley et al., SIGCOMM'17): a flow sends its first window at the NIC's rate, without asking. From then on every packet
-/// waits for a PULL. A receiver owes one for each packet or header that comes, and sends them at the pace at which its link can take full
-/// packets, one flow in turn after the other. A flow whose last PULL has been lost sends a packet unasked after a retransmission timeout.
+/// NDP's congestion control (Handley et al., SIGCOMM'17): a flow sends its first window at the NIC's rate, without asking. From then on
+/// every packet waits for a PULL. A receiver owes one for each packet or header that comes, and sends them at the pace at which its link
+/// can take full packets, one flow in turn after the other. A flow whose last PULL was lost sends a packet without one after a
+/// retransmission timeout.
+///
+/// With `reliability = "trimmed"` it is NDP's transport. It needs a fabric that trims (`fabric.queue = "trimming"`), and schemes that spray
+/// packets or use layers. A receiver never owes more PULLs than packets are missing, once it knows how many there are. PULLs are numbered,
+/// so that a lost one does no harm. A header that came back waits for a PULL like any other repetition, unless none is to be expected.
+/// PULLs are not slowed down on degraded links, and all classes share a host's PULLs.
+///
+/// To leave out a part of NDP: `fabric.queue = "tail-drop"` with a `buffer`, `priority = false` with `fabric.control_priority = false`, or
+/// another congestion control.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pulls {
@@ -24,8 +33,11 @@ pub struct Pulls {
     /// Whether a flow asks before it sends (csg-htsim's `-rts`): in the place of its first window it sends a request, a packet of `ack_size`, for each packet that the window would
     /// hold. A receiver owes a PULL for each.
     pub request_to_send: bool,
-    /// Whether receivers ask for what arrives whole instead of as much as their links could take; absent: a flow keeps its first window under way for good.
-    /// Needs a fabric that trims, and `initial_window`.
+    /// Whether receivers ask for as much as arrives untrimmed, instead of as much as their links can take; absent: a flow keeps its first
+    /// window in flight. Needs a fabric that trims, and `initial_window`.
+    ///
+    /// With layers and `routing.granularity = "reps"` a flow then uses several layers in proportion to what they carry
+    /// (`docs/studies-fatpaths-simulation.md`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive: Option<Adaptive>,
 }

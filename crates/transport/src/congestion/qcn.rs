@@ -19,6 +19,9 @@ use crate::sender::PathFacts;
 /// notifications of the fabric's congestion points slow down. Works with any reliability.
 ///
 /// The defaults are Table I of "Comparative Evaluation of CEE-based Switch Adaptive Routing" (Crisan, Gusat, Minkenberg).
+///
+/// A rate limiter is created by the first notification about its destination, and removed when the line's rate is reached again. Refused
+/// where the fabric sends no notifications (`fabric.qcn`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Qcn {
@@ -30,8 +33,7 @@ pub struct Qcn {
     pub g_d: f64,
     /// Least factor of one cut.
     pub min_dec: f64,
-    /// Cycles of fast recovery. A clock is through with it once it has counted more cycles than this; sources that end it at this many
-    /// cycles mean one less.
+    /// Cycles of fast recovery. A clock ends it after more cycles than this; sources that end it at this many cycles mean one less.
     pub fr_threshold: u32,
     /// Bytes (on the wire) per cycle of the byte counter; half as many after fast recovery.
     pub byte_limit: Bytes,

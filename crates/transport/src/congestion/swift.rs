@@ -11,8 +11,11 @@ use crate::gate::Gate;
 use crate::sender::PathFacts;
 
 /// Swift (Kumar et al., SIGCOMM'20, algorithm 1): below the target delay a window grows by `ai` packets per round trip, above it shrinks in
-/// proportion to the excess, once per round trip. The target is larger for longer paths and for smaller windows. A window below one packet sends
-/// single packets, spaced by round-trip time / window. The paper does not print its constants; the defaults are those of htsim.
+/// proportion to the excess, once per round trip. The target is larger for longer paths and for smaller windows. A window below one packet
+/// sends single packets, spaced by round-trip time / window. The paper does not print its constants; the defaults are those of htsim.
+///
+/// Needs no marks. The delays fit the networks of the papers: set them to yours. `netloom run` warns of a target below the idle round-trip
+/// time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Swift {
@@ -26,8 +29,9 @@ pub struct Swift {
     pub fs_min_window: f64,
     /// Window in packets from which on the target is not raised.
     pub fs_max_window: f64,
-    /// Whether that part of the target goes by whole packets of the window, rounded down, as csg-htsim's integer division has it: below one packet the target is raised by all of
-    /// `fs_range`. (That simulator's copies of a route also count no hops: set `hop_delay` to 0 to follow it.)
+    /// Whether that part of the target follows the window in whole packets, rounded down, as csg-htsim's integer division has it: below one
+    /// packet the target is raised by all of `fs_range`. (That simulator's copies of a route also count no hops: set `hop_delay` to 0 to
+    /// follow it.)
     pub fs_whole_packets: bool,
     /// Packets that a round trip adds.
     pub ai: f64,

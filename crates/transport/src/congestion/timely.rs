@@ -9,9 +9,11 @@ use crate::feedback::{Cause, Feedback};
 use crate::gate::Gate;
 use crate::sender::PathFacts;
 
-/// TIMELY (Mittal et al., SIGCOMM'15, algorithm 1): a rate per flow, from the line's downwards. Once per round trip: below `t_low` it rises, above
-/// `t_high` it falls by beta (1 − t_high / rtt), and between the two it rises unless round-trip times grow, when it falls by beta times their
-/// gradient. The defaults are those of HPCC's public simulator, which also updates once per round trip.
+/// TIMELY (Mittal et al., SIGCOMM'15, algorithm 1): a rate per flow, from the line's downwards. Once per round trip: below `t_low` it
+/// rises, above `t_high` it falls by beta (1 − t_high / rtt), and between the two it rises unless round-trip times grow, when it falls by
+/// beta times their gradient. The defaults are those of HPCC's public simulator, which also updates once per round trip.
+///
+/// Needs no marks. The thresholds fit the networks of the papers: set them to yours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timely {
@@ -25,7 +27,7 @@ pub struct Timely {
     pub t_high: Time,
     /// What differences of round-trip times are compared with.
     pub min_rtt: Time,
-    /// What an increase adds.
+    /// Rate that an increase adds.
     pub step: Rate,
     /// After this many increases in a row, none of them below `t_low`, each adds five steps.
     pub hyper_after: u32,

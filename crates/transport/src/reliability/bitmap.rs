@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Facts, GivesUp, ReliabilityConfig, Takes};
-/// MP-RDMA's reliability (Lu et al., NSDI'18): packets are taken in any order up to `length` from the next one expected, and acknowledged one by
-/// one. One from beyond is refused with a NACK, in fabrics that lose nothing, too. Its sender then sends it again, and what is missing before it
-/// and left earlier. A hole that nothing from beyond follows is found by the retransmission timeout, with all else that left two round trips
-/// before or earlier.
+/// MP-RDMA's reliability (Lu et al., NSDI'18): packets are taken in any order up to `length` from the next one expected, and acknowledged
+/// one by one. A packet beyond that is refused with a NACK, also in lossless fabrics. Its sender then sends it again, with what left
+/// earlier and is missing before it. A hole that no such packet follows is found by the retransmission timeout, with everything that left
+/// at least two round trips before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bitmap {

@@ -5,8 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Facts, GivesUp, ReliabilityConfig, Takes};
-/// Go-back-N as in RoCEv2 NICs: an out-of-order packet is discarded and answered with a NACK, upon which the sender sends everything again from the
-/// missing packet on. What is sent again may come out of order, too, so a NACK is repeated while the same packet is missing.
+/// Go-back-N as in RoCEv2 NICs: an out-of-order packet is discarded and answered with a NACK, upon which the sender sends everything again
+/// from the missing packet on. What is sent again may come out of order, too, so a NACK is repeated while the same packet is missing.
+///
+/// Losses are looked for in every fabric, because the receiver discards what comes early. `netloom run` warns if packets of a flow take
+/// several paths and no reorder buffer is in front.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GoBackN {

@@ -65,7 +65,7 @@ impl Takes {
 pub struct LossDetection {
     /// A packet is lost once this many packets that were sent later have arrived (RFC 5681, RFC 6675).
     pub reorder_threshold: u32,
-    /// Whether time decides beside the threshold (RACK-TLP, RFC 8985).
+    /// Whether time decides as well as the threshold (RACK-TLP, RFC 8985).
     pub rack: bool,
     /// Whether ACKs say which packets have arrived (SACK, RFC 2018).
     pub sack: bool,

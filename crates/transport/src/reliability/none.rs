@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// No ACKs: what has been sent counts as delivered, and packets are taken in any order. Only for fabrics that lose nothing, and for
 /// congestion controls that need no ACKs (`none`, `qcn`).
+///
+/// Everything else is refused, and so are faults that lose packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct None {}

@@ -5,20 +5,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Facts, GivesUp, ReliabilityConfig, Takes};
-/// NDP's reliability (Handley et al., SIGCOMM'17), for fabrics that trim: packets are taken in any order and acknowledged one by one, and exactly
-/// those are sent again, before anything new, whose header reached the receiver or came back. Later arrivals say nothing, because packets
-/// may be sprayed. What left no header, dropped or lost to a fault, is found by the retransmission timeout, packet by packet.
+/// NDP's reliability (Handley et al., SIGCOMM'17), for fabrics that trim: packets are accepted in any order and acknowledged one by one.
+/// Exactly those whose header reached the receiver or came back are sent again, before anything new. Later arrivals say nothing, because
+/// packets may be sprayed. What left no header, dropped or lost to a fault, is found by the retransmission timeout, packet by packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Trimmed {
     /// Whether packets that are sent again go in the control queue, before other data (FatPaths' purified transport). They lose their payload
     /// where that queue is full.
     pub priority: bool,
-    /// Whether a trimmed packet asks its sender for another path, which senders grant once per round trip: what left before the last change of
-    /// path says nothing about the new one (FatPaths, sec. III). Matters where NICs choose paths, by layers, say.
+    /// Whether a trimmed packet asks its sender for another path, which the sender takes at most once per round trip: what left before the
+    /// last change of path says nothing about the new one (FatPaths, sec. III). Matters where NICs choose paths, by layers, say.
     pub reroute: bool,
-    /// This many trimmed packets of a flow, without one in between that arrives whole, make that wish. The paper leaves it open; with 1 flows finish soonest
-    /// where the network carries what is offered, more is better for flows that never end (`docs/studies-fatpaths-simulation.md`).
+    /// This many trimmed packets of a flow, without one in between that arrives whole, cause that request. The paper leaves it open. With
+    /// 1, flows finish soonest where the network carries the offered load; larger values are better for flows that never end
+    /// (`docs/studies-fatpaths-simulation.md`).
     pub reroute_after: u32,
 }
 

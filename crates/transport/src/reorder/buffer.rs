@@ -5,9 +5,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ReorderConfig;
-/// A reorder buffer in the NIC, for all flows that the host receives: early packets wait there for those before them. One that finds no room goes to
-/// the transport as it comes, so that a NIC overflows like the one that it is without a buffer: go-back-N refuses the packet, selective repeat takes
-/// it. So does what has waited for `timeout`. LEFT sprays packets over such NICs (as Flowcut Switching cites it); its parameters are not published.
+/// A reorder buffer in the NIC, for all flows that the host receives: packets that arrive early wait there for those before them. A packet
+/// that finds no room goes to the transport as it arrives, as without a buffer: go-back-N refuses it, selective repeat takes it. So does a
+/// packet that has waited for `timeout`. LEFT sprays packets over such NICs (as Flowcut Switching cites it); its parameters are not
+/// published.
+///
+/// ACKs leave when packets go up to the transport. `totals.reordering` in the summary says how much was held. The preset `left` is `roce`
+/// with such a buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Buffer {

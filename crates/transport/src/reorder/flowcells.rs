@@ -5,9 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ReorderConfig;
-/// Presto's receive offload: packets of a flowcell go up as they come, since a hole within a cell is a loss; those of a later cell wait until the ones
-/// before have come, or for `alpha` times as long as cells have lately waited. He et al., SIGCOMM'15, section 3.3. For flowcells at the NIC over path
-/// labels in turn, which number the cells. The time is a moving average with a gain of 1/8, which the paper leaves open.
+/// Presto's receive offload. Packets of a flowcell are delivered as they arrive, since a hole within a cell is a loss; those of a later
+/// cell wait until the cells before have arrived, or for `alpha` times as long as cells have recently waited. He et al., SIGCOMM'15,
+/// section 3.3. For flowcells at the NIC over path labels in turn, which number the cells. The time is a moving average with a gain of 1/8,
+/// which the paper leaves open.
+///
+/// Refused without flowcells at the NIC over path labels in turn (the preset `presto`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Flowcells {

@@ -17,9 +17,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Facts, ShapingConfig, Spacing};
-/// HF²T (APNet'24): stretches the flow's longer gaps up to the flowlet threshold, in front of
-/// flowlets at switches or at the NIC. Only the flow itself waits. The defaults that the paper leaves open (`scope`, the training's length, `margin`,
-/// `natural_gaps`) are ours.
+/// HF²T (APNet'24): stretches a flow's longer gaps to the flowlet threshold, so that flowlets begin where an RDMA host would leave no such
+/// gaps. Only the flow itself waits. The defaults that the paper leaves open (`scope`, the training's length, `margin`, `natural_gaps`) are
+/// ours.
+///
+/// Works with every transport, with flowlets at switches or at the NIC. `measure.gaps` counts a flow's gaps at its NIC,
+/// `measure.switch_gaps` at switches; `flowlets` and `stretched` in `flows.parquet` show the effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hf2t {

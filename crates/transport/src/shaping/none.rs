@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Facts, ShapingConfig, Spacing};
-/// What may leave leaves at once, back to back at the NIC's rate.
+/// Packets leave as soon as the window or rate allows, back to back at the NIC's rate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct None {}

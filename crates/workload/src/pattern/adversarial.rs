@@ -8,9 +8,9 @@ use super::partners::{at_offsets, send_to_partners};
 use crate::plan::{Plan, Setting};
 use crate::{Size, WorkloadError};
 
-/// Adversarial: an off-diagonal whose offset is the number of hosts per edge switch times half the number of edge
-/// switches, so that all flows of a switch go to one far switch and collide on their few shortest paths (FatPaths,
-/// SC 2020: "skewed off-diagonal"). With `placement = "random"` the collisions dissolve.
+/// Adversarial: all flows of a switch go to one far switch and collide on their few shortest paths. An off-diagonal whose offset is the
+/// number of hosts per edge switch times half the number of edge switches (FatPaths, SC 2020: "skewed off-diagonal"). With `placement =
+/// "random"` the collisions dissolve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Adversarial {

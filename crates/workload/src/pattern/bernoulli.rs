@@ -8,10 +8,10 @@ use crate::frames::Injection;
 use crate::plan::{HostWork, Plan, Setting};
 use crate::{Destination, Traffic, WorkloadError};
 
-/// Bernoulli injection, an open loop: time at each host is cut into slots, each as long as one frame takes on the host's
-/// link, and each slot carries a frame with probability `load`, whatever the network does (Dally and Towles, Principles
-/// and Practices of Interconnection Networks, section 24.2). Slots begin at a random phase, another one at each host.
-/// Frames are appended to one long flow per destination, so that order is counted across frames.
+/// Bernoulli injection, an open loop: frames are sent at random at a given load, whatever the network does. Time at each host is divided
+/// into slots, each as long as one frame takes on the host's link, and each slot carries a frame with probability `load` (Dally and Towles,
+/// Principles and Practices of Interconnection Networks, section 24.2). Slots begin at a random phase, another one at each host. Frames are
+/// appended to one long flow per destination, so that order is counted across frames.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bernoulli {
@@ -23,9 +23,9 @@ pub struct Bernoulli {
     /// Bytes that a frame takes on the link beside its payload. With the transport's header here `load` counts all
     /// that is on the link; with 0 it counts payload alone.
     pub overhead: Bytes,
-    /// Where frames go: `uniform`, drawn anew for each frame; or one host for the whole run by a permutation:
-    /// `random-permutation`, or one of Dally and Towles: `bit-complement`, `bit-reverse`, `bit-rotation`,
-    /// `perfect-shuffle` and `transpose` for powers of two, `tornado` and `neighbour` for any number of ranks.
+    /// Where frames go: `uniform`, a new draw for each frame; or one host for the whole run by a permutation: `random-permutation`, or one
+    /// of Dally and Towles: `bit-complement`, `bit-reverse`, `bit-rotation`, `perfect-shuffle` and `transpose` for powers of two, `tornado`
+    /// and `neighbour` for any number of ranks.
     pub traffic: Traffic,
     /// Which destinations are allowed in uniform and random-permutation traffic: `any`, `other-rack` or `other-pod`.
     pub destination: Destination,

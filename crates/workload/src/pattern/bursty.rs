@@ -27,9 +27,9 @@ pub struct Bursty {
     /// Bytes that a frame takes on the link beside its payload. With the transport's header here `load` counts all
     /// that is on the link; with 0 it counts payload alone.
     pub overhead: Bytes,
-    /// Where frames go: `uniform`, drawn anew for each burst; or one host for the whole run by a permutation:
-    /// `random-permutation`, or one of Dally and Towles: `bit-complement`, `bit-reverse`, `bit-rotation`,
-    /// `perfect-shuffle` and `transpose` for powers of two, `tornado` and `neighbour` for any number of ranks.
+    /// Where frames go: `uniform`, a new draw for each burst; or one host for the whole run by a permutation: `random-permutation`, or one
+    /// of Dally and Towles: `bit-complement`, `bit-reverse`, `bit-rotation`, `perfect-shuffle` and `transpose` for powers of two, `tornado`
+    /// and `neighbour` for any number of ranks.
     pub traffic: Traffic,
     /// Which destinations are allowed in uniform and random-permutation traffic: `any`, `other-rack` or `other-pod`.
     pub destination: Destination,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::WorkloadError;
 use crate::plan::{HostWork, Plan, Setting};
 
-/// No traffic: hosts send only what a program that drives the run starts (see `docs/python.md`).
+/// No traffic: hosts send only what the program that drives the run starts (see `docs/python.md`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Idle {}

@@ -14,9 +14,20 @@ use crate::plan::{HostWork, Overlap, Plan, Setting, build};
 use crate::random::Work;
 use crate::{Options, Pattern, PlanContext, WorkloadError};
 
-/// Several workloads at once, each with its own kind, fields, options and name. The name becomes the part's group, by
-/// which its flows are reported apart; a closed loop goes on when a message of its own part completes. The parts draw
-/// from different random streams, except that a random placement puts rank r on the same host in all of them.
+/// Several workloads at once, each with its own kind, fields, options and name. The name becomes the part's group, by which its flows are
+/// reported apart; a closed loop goes on when a message of its own part completes. The parts draw from different random streams, except
+/// that a random placement puts rank r on the same host in all of them.
+///
+/// ```toml
+/// [workload]
+/// kind = "mix"
+/// parts = [
+///   { kind = "all-to-all", ranks = 16, class = 1, name = "shuffle" },
+///   { kind = "bernoulli", load = 0.2, until = "5ms", name = "background" },
+/// ]
+/// ```
+///
+/// Two parts of one kind need names. Parts may be programs, several of them too, on the same hosts or beside open-loop traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mix {

@@ -29,9 +29,9 @@ pub struct Poisson {
     /// Messages that each host sends; not limited if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages_per_host: Option<u64>,
-    /// Where messages go: `uniform`, drawn anew for each; or one host for the whole run by a permutation: `random-permutation`, or one of
-    /// Dally and Towles, of which `tornado` makes nearly all hosts of a switch send to those of one other switch (FatPaths, SC 2020: "skewed
-    /// off-diagonal").
+    /// Where messages go: `uniform`, a new draw for each; or one host for the whole run by a permutation: `random-permutation`, or one of
+    /// Dally and Towles, of which `tornado` makes nearly all hosts of a switch send to those of one other switch (FatPaths, SC 2020:
+    /// "skewed off-diagonal").
     pub traffic: Traffic,
     /// Which destinations are allowed in uniform and random-permutation traffic: `any`, `other-rack` or `other-pod`.
     pub destination: Destination,

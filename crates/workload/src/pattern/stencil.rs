@@ -11,9 +11,11 @@ use crate::program::{Accept, RankBuilder, build_all};
 use crate::random::Work;
 use crate::{Size, WorkloadError};
 
-/// A two-dimensional stencil (FatPaths, SC 2020: four off-diagonals). Without `barrier` every rank sends to its four
-/// neighbours at once, and to each of them again when a message completes. With it every rank calculates, exchanges
-/// with its neighbours, and waits in a barrier (dissemination) for all others, `repeat` times.
+/// A two-dimensional stencil (FatPaths, SC 2020: four off-diagonals). Without `barrier` every rank sends to its four neighbours at once,
+/// and to each of them again when a message completes. With it every rank calculates, exchanges with its neighbours, and waits in a barrier
+/// (dissemination) for all others, `repeat` times.
+///
+/// With `barrier` it is a program, as `collective` describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stencil {

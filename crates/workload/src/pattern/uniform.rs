@@ -12,8 +12,8 @@ use crate::plan::{HostWork, Plan, Setting};
 use crate::random::Work;
 use crate::{Destination, Size, WorkloadError};
 
-/// Random uniform traffic as a closed loop: every host picks a partner uniformly, sends it a message, and picks anew
-/// when the message completes.
+/// Random uniform traffic as a closed loop: every host picks a partner uniformly, sends it a message, and picks another when the message
+/// completes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Uniform {

@@ -9,9 +9,12 @@ use super::partners::send_to_partners;
 use crate::plan::{Plan, Setting};
 use crate::{Size, WorkloadError};
 
-/// Worst-case traffic (Jyothi et al., SC 2016; FatPaths, SC 2020, as TopoBench computes it): edge switches are matched so that the sum of their distances is
-/// largest, and the hosts of matched switches send to each other, the first to the first and so on, both ways. The same switches as in
-/// `netloom throughput` with the traffic of this name. Servers with several NICs take part as hosts do, where all NICs of each are at one switch. With `placement = "random"` the collisions dissolve.
+/// Worst-case traffic (Jyothi et al., SC 2016; FatPaths, SC 2020, as TopoBench computes it): hosts of switches that are far apart send to
+/// each other. Edge switches are matched so that the sum of their distances is largest; the first host of one switch exchanges messages
+/// with the first of the other, and so on. The same switches as in `netloom throughput` with the traffic of this name. Servers with several
+/// NICs take part as hosts do, where all NICs of each are at one switch. With `placement = "random"` the collisions dissolve.
+///
+/// Refused with `ranks` that leave hosts out: all hosts take part in the matching.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorstCase {

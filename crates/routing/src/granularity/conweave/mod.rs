@@ -35,6 +35,14 @@ use crate::selector::Choice;
 
 /// A new path when a probe of the present one is late, decided at a flow's first switch; its last switch restores the order. Song et al.,
 /// ConWeave, SIGCOMM'23. The defaults are those of its public code for two tiers of switches.
+///
+/// Needs a tree, whose paths have labels, and a fabric that marks. Only the arrival of a flow's tail allows another change; a flow whose
+/// tail was lost has to be idle for `inactive` first. The time at which a tail is due is estimated from the moment at which the first
+/// re-routed packet left its host, right behind the tail, and from the time that packets of the same epoch took on the old path.
+///
+/// Held packets are not counted to the buffers that PFC watches, also after their release; under credits they stay in the input buffer.
+/// `summary.json` and the table of `netloom run` show how often replies were late, flows were re-routed and timers released held packets,
+/// and how much was held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConWeave {
@@ -48,9 +56,9 @@ pub struct ConWeave {
     pub late: Late,
     /// Re-routed packets wait for their tail until the time at which it is expected and this.
     pub flush_slack: Time,
-    /// How long they wait, besides, where no packet of the same epoch has shown how long the old path takes.
+    /// How much longer they wait where no packet of the same epoch has shown how long the old path takes.
     pub flush_default: Time,
-    /// A flow that has been idle for longer begins anew, on any path.
+    /// A flow that has been idle for longer starts again on any path.
     pub inactive: Time,
 }
 

@@ -29,9 +29,23 @@ use crate::header::Advice;
 use crate::scheme::{Placement, Routing};
 use state::{FlowcutState, Phase, RttMin};
 
-/// A new decision when nothing of the flow is in flight; a congested flow is drained to get there. Flowcut Switching, §II. At a NIC the
-/// transport's ACKs show what is in flight. At switches the last switch acknowledges every packet to those before it, which count: the
-/// first switch alone (placement `ingress`), or every switch, each of which re-routes what has nothing in flight behind it (`switch`).
+/// A new decision when nothing of the flow is in flight; a congested flow is drained to get there. Flowcut Switching, §II. At a NIC, ACKs
+/// of the transport show what is in flight. With placement `ingress` the flow's first switch counts what is in flight and chooses the path;
+/// with `switch` every switch does, and re-routes a flow that has nothing in flight behind it.
+///
+/// For that, a packet's last switch acknowledges it to the first switch, or along the exact reverse of its path to every switch. What a
+/// switch has counted and not yet seen acknowledged is in flight. The first switch measures round-trip times, without the host's own link
+/// and the queue at the destination's port. It tells the source to stop a draining flow and to resume. A source that hears nothing for
+/// `drain_timeout` resumes on the old path.
+///
+/// Where nothing is lost, order does not depend on timers. Where packets can be lost, an acknowledgement also covers all earlier packets of
+/// the flow, and a flow that has not been seen for `routing.flow_timeout` is forgotten. With `routing.max_flow_entries`, a flow that finds
+/// the table full is hashed, and stays on that path until nothing of it is in flight. If such packets came to a switch by several ports,
+/// their acknowledgement goes on to the first switch by any path; the entries that it misses keep their flows on their paths until a later
+/// acknowledgement passes.
+///
+/// Refused where switches count flowcuts: a fault `cut` with `reroute_after`, because packets in flight would leave the path along which
+/// they are counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Flowcut {
@@ -48,16 +62,16 @@ pub struct Flowcut {
     pub drain_timeout: Time,
     /// Drain only if at least this much of the flow is still unsent.
     pub min_remaining: Bytes,
-    /// Resume on the new path once at most this many packets are in flight on the old one, and run no further ahead of the oldest of
-    /// them: less idle time for a bounded out-of-order distance. 0 keeps strict order. At the first switch of a flow its source is signalled,
-    /// and sees to the distance by its transport's ACKs; not at every switch, which would have acknowledgements of two ways at a time.
+    /// Resume on the new path once at most this many packets are in flight on the old one, and run no further ahead of the oldest of them:
+    /// less idle time for a bounded out-of-order distance. 0 keeps strict order. At a flow's first switch, its source is notified and keeps
+    /// to the distance by its transport's ACKs. Not at every switch: acknowledgements of two paths would be in flight at once.
     pub max_ood: u32,
     /// At NICs: whether a flow keeps its path when nothing of it is in flight, unless it was drained. By the paper every such moment ends a flowcut, and
     /// the next packet takes another path. Where a NIC has many flows, each waits so long for its turn that its packets find nothing in flight: then
     /// flows on idle paths leave them with every packet, and those on congested paths, where something is in flight, stay.
     pub keep_idle: bool,
-    /// Whether the averages start anew with every flowcut (in the paper the table entry is deleted with it); the authors' simulator
-    /// carries them over.
+    /// Whether the averages are reset with every flowcut (in the paper the table entry is deleted with it); the authors' simulator carries
+    /// them over.
     pub reset: bool,
     /// Whether the least RTT is kept per flow, as in the authors' simulator, instead of per NIC and hop count.
     pub rtt_min_per_flow: bool,
@@ -72,7 +86,7 @@ pub struct Flowcut {
     pub ack_size: Bytes,
     /// At switches: size on the wire of the frame by which the first switch stops a source or lets it go on.
     pub frame_size: Bytes,
-    /// At switches: what a source is to pause.
+    /// At switches: what an XOFF stops at the source.
     pub pauses: Stops,
     /// At switches: packets that a stopped flow may still send, so that its path does not run dry while it empties (XOFF with credit).
     pub credit: u32,
@@ -87,10 +101,10 @@ pub enum Measures {
     /// The first one.
     #[default]
     First,
-    /// Every one that counts: each compares the times of the rest of the way, from the moment at which a packet passes until its
-    /// acknowledgement does, with the least over as many hops, and drains what is behind it. A flow goes on when all have let it. A packet and
-    /// its acknowledgement are assumed to carry a timestamp per switch of the path: those bytes are part of `transport.header` and
-    /// `ack_size`, two each in the paper's format.
+    /// Every one that counts: each measures the rest of the path, from the moment at which a packet passes until its acknowledgement does,
+    /// and compares it with the least time over as many hops, and drains what is behind it. A flow resumes when all of them allow it. A
+    /// packet and its acknowledgement are assumed to carry a timestamp per switch of the path: those bytes are part of `transport.header`
+    /// and `ack_size`, two each in the paper's format.
     Every,
 }
 

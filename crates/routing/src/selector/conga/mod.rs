@@ -27,10 +27,17 @@ use super::random::Draw;
 use crate::granularity::{self, Ends, Granularity};
 use crate::scheme::Routing;
 
-/// The least congested path between two leaf switches, as the flow's first switch knows by its own ports' rate estimators and by what the last
-/// one has reported. Alizadeh et al., CONGA, SIGCOMM'14. On trees of any number of levels: a path is a label, and its congestion that of its worst link
-/// between the two leaves. ACKs go by the header's hash. The defaults are the paper's; the preset `conga-rdma` is what ConWeave's public code does
-/// (`src/point-to-point/model/conga-routing.cc` of its ns-3 fork), where that differs.
+/// The least congested path between two leaf switches, as the flow's first switch knows it from its own ports' rate estimators and from
+/// feedback of the last switch. Alizadeh et al., CONGA, SIGCOMM'14. On trees of any number of levels: a path is a label, and its congestion
+/// that of its worst link between the two leaves. ACKs are hashed. The defaults are the paper's; the preset `conga-rdma` is what ConWeave's
+/// public code does (`src/point-to-point/model/conga-routing.cc` of its ns-3 fork), where that differs.
+///
+/// A port's estimator is a register that grows by what is counted and loses the share `discount` every `period`. Data packets carry their
+/// path's label and the congestion of the worst link so far. The last switch stores that per leaf and path, and every packet of its hosts
+/// tells one entry to the leaf that it goes to. A run of packets (flow, flowlet, flowcell or packet) keeps its path; a new run leaves the
+/// old path only for a strictly better one, unless `keeps` is off.
+///
+/// More than 4,095 paths between two leaves (1,023 with `capped = false`) are refused, and so is any network that is not a tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Conga {
@@ -38,16 +45,17 @@ pub struct Conga {
     pub estimator: Estimator,
     /// Bits to which congestion is rounded down, 1 to 4.
     pub bits: u8,
-    /// A report about a path counts for so long, then the path is thought idle.
+    /// How long feedback about a path counts; afterwards the path is assumed idle.
     pub ageing: Time,
     /// Which packets ports count.
     pub counts: Counts,
-    /// Whether a link's congestion is at most 2^bits − 1, which a link in full use has. If not, it is at most 63: where packets count as they join the
-    /// queue, a port to which more is sent than it can carry can be distinguished from one in full use. Then networks may have 1,023 paths between two leaves, otherwise 4,095.
+    /// Whether a link's congestion is at most 2^bits − 1, which a link in full use has. If not, it is at most 63: where packets count as
+    /// they join the queue, a port to which more is sent than it can carry differs from one in full use. Then networks may have 1,023 paths
+    /// between two leaves, otherwise 4,095.
     pub capped: bool,
-    /// Which packets carry leaves' reports.
+    /// Which packets carry feedback between leaves.
     pub feedback: Feedback,
-    /// Which path a packet reports.
+    /// Which path's congestion a packet carries as feedback.
     pub order: Order,
     /// Number of consecutive paths that are compared, starting at a random one. Absent, or where there are fewer paths: all. ConWeave's public code compares 4.
     pub candidates: Option<u32>,
@@ -66,7 +74,7 @@ pub enum Counts {
     Routed,
 }
 
-/// Which packets carry leaves' reports.
+/// Which packets carry feedback between leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feedback {
@@ -81,10 +89,10 @@ pub enum Feedback {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// The next in turn, and first those whose congestion has changed since it was reported.
+    /// The next in turn, and first those whose congestion has changed since it was last sent.
     #[default]
     ChangedFirst,
-    /// A random one of those by which something has come within `ageing`.
+    /// A random one of the paths on which something has arrived within `ageing`.
     Random,
 }
 

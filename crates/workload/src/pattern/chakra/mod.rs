@@ -17,11 +17,14 @@ use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
 use crate::program::{Program, check};
 
-/// Execution traces in the format of MLCommons Chakra (protobuf, `.et`), one file per rank as ASTRA-sim reads them. A node starts when all that
-/// it depends on is done. Sends and receives go to `comm_dst`, come from `comm_src`, with `comm_size` bytes and `comm_tag`. Computation takes
-/// its `duration_micros`, one node at a time; what has `is_cpu_op`, and memory and storage, does so beside it. Collectives are those of
-/// all ranks or of the process group `pg_name`, in the same order at each member: all-reduce, reduce-scatter and all-gather around a ring, broadcast by a binomial tree, all-to-all by pairs,
-/// a dissemination barrier; `comm_size` is what each rank brings (all-to-all: for all others together).
+/// Execution traces in the format of MLCommons Chakra (protobuf, `.et`), one file per rank as ASTRA-sim reads them. A node starts when all
+/// that it depends on is done. Sends and receives go to `comm_dst`, come from `comm_src`, with `comm_size` bytes and `comm_tag`.
+/// Computation takes its `duration_micros`, one node at a time; what has `is_cpu_op`, and memory and storage, does so beside it.
+/// Collectives are those of all ranks or of the process group `pg_name`, in the same order at each member: all-reduce, reduce-scatter and
+/// all-gather around a ring, broadcast by a binomial tree, all-to-all by pairs, a dissemination barrier; `comm_size` is what each rank
+/// brings (all-to-all: for all others together).
+///
+/// A program, as `collective` describes it. A rank may be in several process groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Chakra {

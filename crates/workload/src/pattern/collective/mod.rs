@@ -15,8 +15,13 @@ use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
 use crate::program::{Accept, RankBuilder, build_all};
 
-/// A collective operation of all ranks as a program: every rank goes through the steps of the algorithm, a step
-/// beginning when its own messages of the one before are sent and received, and repeats that.
+/// A collective operation of all ranks, as a program. Every rank goes through the steps of the algorithm; a step begins when the rank's own
+/// messages of the previous step have been sent and received.
+///
+/// A program is a graph of sends, receives and calculations; an operation starts when those that it depends on have finished. A CPU does
+/// one calculation at a time; sends and receives take CPU time only with `overhead`. Messages match as in MPI, by source and tag in the
+/// order in which they were sent. A send has finished when the transport is done with it, an empty message is sent as one byte, and
+/// messages of a rank to itself do not enter the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Collective {

@@ -18,12 +18,15 @@ use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
 use crate::program::{CheckedRank, Program, check};
 
-/// A schedule in GOAL (Hoefler, Siebert, Lumsdaine, ICPP 2009; as LogGOPSim and ATLAHS read it): the binary form that LogGOPSim's `txt2bin` writes, known by its
-/// first bytes, or the text that it is made from, plain or compressed by gzip: `num_ranks N`, then for every rank `rank R { … }` with one statement per line, `[LABEL:] send SIZEb to
-/// RANK`, `[LABEL:] recv SIZEb from RANK`, `[LABEL:] calc TIME`, `LABEL requires LABEL` (starts after it has finished) or
-/// `LABEL irequires LABEL` (after it has started). Messages may have a `tag T` (0 if not given); a receive from -1 or with
-/// tag -1 takes any. Calculations occupy their `cpu C`, one at a time. `nic` is read and not used: a host has one.
-/// Messages match as in MPI. Refused are schedules that could never end.
+/// A schedule in GOAL (Hoefler, Siebert, Lumsdaine, ICPP 2009; as LogGOPSim and ATLAHS read it). Either the binary form that LogGOPSim's
+/// `txt2bin` writes, recognised by its first bytes, or the text that it is made from, plain or compressed by gzip: `num_ranks N`, then for
+/// every rank `rank R { … }` with one statement per line, `[LABEL:] send SIZEb to RANK`, `[LABEL:] recv SIZEb from RANK`, `[LABEL:] calc
+/// TIME`, `LABEL requires LABEL` (starts after it has finished) or `LABEL irequires LABEL` (after it has started). Messages may have a `tag
+/// T` (0 if not given); a receive from -1 or with tag -1 takes any. Calculations occupy their `cpu C`, one at a time. `nic` is read and not
+/// used: a host has one. Messages match as in MPI. Refused are schedules that could never end.
+///
+/// A program, as `collective` describes it. Refused before the run: dependencies in a circle, messages that are never received, ranks that
+/// wait for one another for ever.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Goal {

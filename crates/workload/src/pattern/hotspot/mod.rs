@@ -18,16 +18,19 @@ use crate::options::Destinations;
 use crate::plan::{HostWork, Plan, Setting};
 use crate::{Destination, WorkloadError};
 
-/// The input-generated hotspot of the IBM/802 benchmark: between `from` and `until` several hosts direct a share of their
-/// link's rate to one destination, whose link cannot carry the sum. Cold uniform traffic and chosen victim flows, which do
-/// not go to the hot destination, show whom the congestion tree hurts. The groups `hot`, `cold` and `victim` are reported
-/// apart; all frames are Bernoulli injected, one frame per slot (see `bernoulli`).
+/// The input-generated hotspot of the IBM/802 benchmark: between `from` and `until` several hosts direct a share of their link's rate to
+/// one destination, whose link cannot carry the sum. Cold uniform traffic and chosen victim flows, which do not go to the hot destination,
+/// show which traffic the congestion tree affects. The groups `hot`, `cold` and `victim` are reported separately; all frames are Bernoulli
+/// injected, one frame per slot (see `bernoulli`).
 ///
-/// The defaults are test A of Crisan, Gusat and Minkenberg (Comparative Evaluation of CEE-based Switch Adaptive Routing):
-/// 4 of 32 hosts direct 45% of their traffic to one during 20 ms of 50 ms. The paper places neither the hosts nor the
-/// phase; its victim can reach 95% of a link, so its source is no hot one: 45% and 95% do not fit one link. Read here as
-/// hosts 0 to 3 to host 7, and 8 to 4, which shares links with the hot flows on the way to the switches of 4 to 7. An
-/// output-generated hotspot is a slow link: the fault `degrade` below any other workload.
+/// The defaults are test A of Crisan, Gusat and Minkenberg (Comparative Evaluation of CEE-based Switch Adaptive Routing): 4 of 32 hosts
+/// direct 45% of their traffic to one during 20 ms of 50 ms. The paper places neither the hosts nor the phase; its victim can reach 95% of
+/// a link, so its source is no hot one: 45% and 95% do not fit one link. Read here as hosts 0 to 3 to host 7, and 8 to 4, which shares
+/// links with the hot flows towards the switches of 4 to 7. An output-generated hotspot is a slow link: the fault `degrade` below any other
+/// workload.
+///
+/// In the benchmark's terms, *severity* is offered over accepted traffic at the hot link (mild below 2, moderate up to 10, severe above),
+/// and *degree* is the share of sources that are hot (small, medium, large). Refused if what a host offers in total does not fit its link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hotspot {
@@ -45,7 +48,7 @@ pub struct Hotspot {
     /// Load of the cold traffic, which every host sends to uniformly drawn ones except where it is the source of a
     /// victim flow; 0: none.
     pub background: f64,
-    /// Flows whose fate is watched: `{ src, dst, load }` with ranks and the share of the source's link.
+    /// Flows that are observed: `{ src, dst, load }` with ranks and the share of the source's link.
     pub victims: Vec<Victim>,
     /// Cold and victim frames start from zero on and before this time.
     pub duration: Time,

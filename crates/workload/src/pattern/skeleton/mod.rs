@@ -15,14 +15,16 @@ use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
 use crate::program::build_all;
 
-/// The communication skeleton of an application: iterations of its typical exchanges and of calculation, not a trace of
-/// it. Applications and message sizes are those of the comparison of CEE-based switch adaptive routing (Crisan, Gusat,
-/// Minkenberg; Table II), whose traces are not public.
+/// The communication skeleton of an application: iterations of its typical exchanges and of calculation, not a trace of it. Applications
+/// and message sizes are those of the comparison of CEE-based switch adaptive routing (Crisan, Gusat, Minkenberg; Table II), whose traces
+/// are not public.
 ///
-/// Messages of 4,000 B and more are announced and cleared first, by messages of 16 B (rendezvous): the listed mean of FT
-/// and LISO, whose data messages are all alike, is a third of the listed maximum, which is what counting announcements
-/// and clearances gives, and the means of BT and CG agree with it too. Only that of MG does not: its messages, the
-/// receives of which are posted long before, are sent at once.
+/// Messages of 4,000 B and more are announced and cleared first, by messages of 16 B (rendezvous): the listed mean of FT and LISO, whose
+/// data messages are all alike, is a third of the listed maximum, which is what counting announcements and clearances gives, and the means
+/// of BT and CG agree with it too. Only that of MG does not: its messages, the receives of which are posted long before, are sent at once.
+///
+/// A program, as `collective` describes it. `scale = "table-ii"` multiplies the sizes by the factors of Table II; mean and maximum are then
+/// those listed there (NAMD and Airbus are not listed).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Skeleton {
