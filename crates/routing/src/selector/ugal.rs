@@ -112,7 +112,7 @@ kinds! {
 pub struct Local {}
 
 /// UGAL-G: the load of the first global channel of the path, wherever in the group it begins. A switch knows its own queues as they are and
-/// those of another switch by reports: at every multiple of `period` a switch looks at the load of its global channels and tells those that
+/// those of another switch by reports: at every multiple of `period` a switch looks at the load of its global channels and reports those that
 /// have changed to the switches of its group, over the direct links between them, beside the data: that takes the link's delay and the
 /// serialisation of 64 bytes, but no bandwidth. So a load is known with an age between that delay and that delay plus `period`; the
 /// textbook's UGAL-G, which knows all queues of the group at once, is its limit. Dragonflies only.
