@@ -70,10 +70,16 @@ def run(arguments: argparse.Namespace) -> int:
         if client is not None:
             client.close()
     for claim in study.claims:
-        holds = {True: "yes", False: "NO", None: "not measured"}[claim["holds"]]
-        print(f"{claim['id']}  {holds:<12}  {claim['measured']}  {claim['text']}")
+        verdict = claim["verdict"].replace("-", " ")
+        print(f"{claim['id']}  {verdict:<14}  {claim['measured']}  {claim['text']}")
     print(f"results in {study.folder}")
-    return int(any(claim["gate"] and claim["holds"] is not True for claim in study.claims))
+    return int(any(_fails(claim) for claim in study.claims))
+
+
+def _fails(claim: dict) -> bool:
+    """Whether a gate is not met: its verdict is another than "holds", or where the means decide, these do not satisfy it."""
+    is_met = claim["mean_holds"] is True if claim["needs"] == "mean" else claim["verdict"] == "holds"
+    return claim["gate"] and not is_met
 
 
 if __name__ == "__main__":

@@ -184,7 +184,11 @@ class Study:
 
     @property
     def claims(self) -> list[dict[str, Any]]:
-        """The claims with what was measured: ``id``, ``text``, ``holds`` (None: not measured), ``measured``, ``published``."""
+        """The claims with what was measured: ``id``, ``text``, ``verdict``, ``mean_holds``, ``level``, ``measured``, ``published``, …
+
+        ``verdict`` is ``"holds"``, ``"does-not-hold"``, ``"cannot-be-told"`` where the 95% interval over the seeds allows both, or
+        ``"not-computed"``; ``holds`` is True, False, None and None then. ``needs`` says what a gate goes by: ``"interval"`` or ``"mean"``.
+        """
         return self._claims
 
     def frame(self) -> Table:

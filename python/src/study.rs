@@ -244,9 +244,10 @@ impl Study {
         let (folder, _) = self.cell_folders()?;
         let results = self.plan.results(&self.reports);
         let verdicts = judge(&self.study.claims, &results);
-        let (cells, reports) = (&self.plan.cells, &self.reports);
-        let findings = Findings::new(&self.study, cells, reports, &results, verdicts, folder);
-        write_results(folder, cells, reports, &results, &findings)
+        let (plan, reports) = (&self.plan, &self.reports);
+        let findings = Findings::new(&self.study, plan, reports, &results, verdicts, folder, None)
+            .map_err(|problem| PyRuntimeError::new_err(problem.to_string()))?;
+        write_results(folder, &plan.cells, reports, &results, &findings)
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         serde_json::to_string(&findings.claims).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }

@@ -17,9 +17,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Write a commented first scenario or study to start from.
+    Init(InitArgs),
     /// Run a scenario and write its outcome.
     Run(RunArgs),
-    /// Run a study: a grid of runs, or of measurements of networks, held against its claims.
+    /// Run a study: a grid of runs or of measurements of networks, checked against its claims.
     Study(StudyArgs),
     /// Print the tables of an outcome or a study again.
     Show(ShowArgs),
@@ -29,21 +31,21 @@ pub(crate) enum Command {
     Pcapng(PcapngArgs),
     /// Write the finished flows of an outcome in the columns of HPCC's or ConWeave's fct.txt.
     Fct(FctArgs),
-    /// Make one page with charts of outcomes and studies.
+    /// Make one HTML page with charts of outcomes and studies.
     Report(ReportArgs),
     /// Print a scenario with every default filled in and the routing preset expanded.
     Explain(ScenarioArgs),
-    /// Print what a command of htsim says as a scenario.
+    /// Convert a command of htsim to a scenario.
     FromHtsim(FromHtsimArgs),
-    /// Print what the configuration of an HPCC or ConWeave ns-3 simulation says as a scenario.
+    /// Convert the configuration of an HPCC or ConWeave ns-3 simulation to a scenario.
     FromNs3(FromNs3Args),
-    /// Show every kind and preset with its parameters, defaults and source.
+    /// List every kind and preset with its parameters, defaults and source, or search them.
     List(ListArgs),
-    /// Build a network and show what it consists of.
+    /// Build a network and show its size, links, distances and cost.
     Topology(TopologyArgs),
     /// Measure the path diversity of a network.
     Paths(PathsArgs),
-    /// Make the layers of a network and save them for scenarios.
+    /// Compute the layers of a network and save them for use in scenarios.
     Layers(LayersArgs),
     /// Compute how much traffic the paths of a network can carry.
     Throughput(ThroughputArgs),
@@ -51,9 +53,9 @@ pub(crate) enum Command {
     Cost(CostArgs),
     /// Show the candidates at every hop from one host to another, and why one is chosen.
     Route(RouteArgs),
-    /// Print the JSON schema of scenarios or studies, by which editors complete and check them.
+    /// Print the JSON schema of scenarios or studies, for editors.
     Schema(SchemaArgs),
-    /// Print what a shell needs to complete netloom's commands and options.
+    /// Print a completion script for a shell.
     Completions(CompletionsArgs),
     /// Print netloom's manual page, or write those of all commands.
     Man(ManArgs),
@@ -79,19 +81,44 @@ pub(crate) struct Changes {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct InitArgs {
+    /// What to start from.
+    #[arg(value_enum)]
+    pub(crate) what: InitKind,
+    /// The file to write [default: the name with .toml, in the working directory].
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// What a first file is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InitKind {
+    /// A scenario: a permutation on a fat tree.
+    FatTree,
+    /// A scenario: an all-to-all of GPU servers with several NICs, on a rail-optimised leaf-spine network.
+    GpuCluster,
+    /// A scenario: adversarial traffic on a Slim Fly, routed over FatPaths' layers.
+    SlimFly,
+    /// A study: three routing schemes on a fat tree, with a claim.
+    Study,
+    /// A study: a Slim Fly against a fat tree of as many hosts.
+    SlimFlyStudy,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
-    /// Worker threads. The result does not depend on their number.
-    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub(crate) threads: u16,
+    /// Worker threads; the result does not depend on their number [default: the cores that are idle, but one thread for networks of fewer
+    /// than 512 hosts and switches, where threads would mostly wait for each other].
+    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: Option<u16>,
     /// Folder of the outcome [default: runs/ and the name of the scenario].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Replace an outcome that is there already.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Take what is probably a mistake for an error.
+    /// Treat warnings as errors.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Print the summary as JSON instead of a table.
@@ -121,20 +148,26 @@ pub(crate) struct StudyArgs {
     /// Folder of the cells' outcomes and the results [default: runs/FOLDER-NAME of the study file, with -small or -full for that form].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Run the I-th of N parts of the cells, and judge nothing; the same without --shard then finishes the study.
+    /// Run part I of N of the cells and check no claim; the same command without --shard then finishes the study.
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
-    /// Run the cells on the Dask cluster of this scheduler, e.g. tcp://host:8786: by the Python package, which has to be installed.
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["set", "workers", "shard", "clean", "strict", "json", "quiet"])]
+    /// Run the cells on the Dask cluster of this scheduler, e.g. tcp://host:8786. Needs the Python package.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["set", "workers", "shard", "clean", "strict", "columns", "json", "quiet"])]
     pub(crate) dask: Option<String>,
-    /// Remove the folders of cells that the study has no use for any more: those of another build of netloom, or of another text of the
-    /// study or its scenario.
+    /// Remove the folders of cells that the study no longer uses: cells of another build of netloom, or of an earlier version of the study or
+    /// its scenario.
     #[arg(long, conflicts_with = "shard")]
     pub(crate) clean: bool,
-    /// Treat what the plan warns of as wrong, and run nothing: fields that a point's kinds do not have, and what `run --strict` refuses before
-    /// a run.
+    /// Treat warnings as errors: those of the plan before anything runs, those of the runs after all of them.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Show how many cells there are and about how much time and memory they need; run and write nothing.
+    #[arg(long, conflicts_with_all = ["dask", "shard", "clean", "quiet"])]
+    pub(crate) dry_run: bool,
+    /// Columns of the table of results, in place of the study's: fct, slowdown, completion, job-time, throughput, drops, trims,
+    /// retransmissions, timeouts, pauses, reordering, marks, notifications, queues, utilisation, or any metric such as p99_fct.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
     /// Print claims and results as JSON instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
@@ -158,6 +191,9 @@ impl StudyArgs {
 pub(crate) struct ShowArgs {
     /// Folder of an outcome or of a study.
     pub(crate) dir: PathBuf,
+    /// Columns of the table, as `study --columns` takes them.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
     /// Print as JSON what `run --json` or `study --json` printed.
     #[arg(long)]
     pub(crate) json: bool,
@@ -218,8 +254,9 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ListArgs {
-    /// An axis (e.g. selector), a kind (e.g. flowlet), a preset (e.g. ecmp), a field (e.g. ecn) or a value (e.g. web-search); all axes
-    /// if absent.
+    /// A name (an axis, kind, preset, field or value, e.g. ecmp, ecn or web-search), or a word to search for (e.g. allreduce or GPU);
+    /// everything if absent.
+    #[arg(value_name = "WORD")]
     pub(crate) name: Option<String>,
     /// Print as JSON.
     #[arg(long)]

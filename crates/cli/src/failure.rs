@@ -57,7 +57,12 @@ pub(crate) fn strictly(warnings: &[String]) -> Failure {
 
 /// Prints to standard error. If nothing reads it, the exit code still says it.
 pub(crate) fn complain(text: &str) {
-    let _ = io::stderr().write_all(show::visible(text).as_bytes());
+    let text = show::visible(text);
+    let text = match console::Term::stderr().size_checked() {
+        Some((_, width)) => show::fit_within(&text, usize::from(width)),
+        None => text.into_owned(),
+    };
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 fn report_problems(problems: &Problems) {

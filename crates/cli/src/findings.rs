@@ -4,24 +4,58 @@
 //! Measurements have few, of many networks: the table has a row per number and a column per label of the first axis.
 
 use netloom_record::Estimate;
-use netloom_study::{CellKind, Findings, PointFindings, Verdict, significant};
+use netloom_study::{CellKind, Findings, Judgement, Needs, PointFindings, Verdict, significant, two_digits};
 
 use crate::show;
 
-/// The tables.
-pub(crate) fn text(found: &Findings) -> String {
+/// The tables, and those `warnings` that are to be told.
+pub(crate) fn text(found: &Findings, warnings: &[String]) -> String {
     let rows = match found.cells {
         CellKind::Runs => points_down(found),
         CellKind::Measurements => metrics_down(found),
     };
-    let mut text = format!("{}\n{}\n", found.title, show::table(rows));
+    let mut text = format!("{}\n", found.title);
+    let common = common(found);
+    if !common.is_empty() {
+        let labels = common.iter().map(|(axis, label)| format!("{axis}={label}"));
+        text += &show::fit(&format!("all points: {}\n", labels.collect::<Vec<_>>().join(" ")));
+    }
+    text += &format!("{}\n", show::table(rows));
     if found.results.iter().any(|point| !point.plus_minus.is_empty()) {
         text += "mean over the seeds ± 95% interval (Student's t)\n";
     }
     if !found.claims.is_empty() {
         text += &claims(&found.claims);
     }
+    for warning in warnings {
+        text += &show::fit(&format!("warning    {warning}\n"));
+    }
     text
+}
+
+/// The labels that all points carry: the table does not repeat them in each row.
+fn common(found: &Findings) -> Vec<(&String, &String)> {
+    let Some((first, rest)) = found.results.split_first() else { return Vec::new() };
+    if rest.is_empty() {
+        return Vec::new();
+    }
+    first
+        .labels
+        .iter()
+        .filter(|(axis, label)| rest.iter().all(|point| point.labels.get(*axis) == Some(*label)))
+        .collect()
+}
+
+/// A point by the labels in which points differ.
+fn name(point: &PointFindings, common: &[(&String, &String)]) -> String {
+    let differs = |axis: &String| common.iter().all(|(known, _)| *known != axis);
+    let labels: Vec<String> = point
+        .labels
+        .iter()
+        .filter(|(axis, _)| differs(axis))
+        .map(|(axis, label)| format!("{axis}={label}"))
+        .collect();
+    if labels.is_empty() { point.name.clone() } else { labels.join(" ") }
 }
 
 /// A mean with its interval, where there is one.
@@ -29,31 +63,24 @@ pub(crate) fn number(estimate: Option<Estimate>) -> String {
     match estimate {
         None => "-".to_owned(),
         // Seeds that all agree need no interval.
-        Some(Estimate { mean, plus_minus: None | Some(0.0) }) => significant(mean),
+        Some(Estimate { mean, plus_minus: None }) => significant(mean),
+        // Nor does what only rounding tells apart.
+        Some(Estimate { mean, plus_minus: Some(half) }) if half <= 1e-12 * mean.abs() => significant(mean),
         Some(Estimate { mean, plus_minus: Some(half) }) => {
             format!("{} ± {}", significant(mean), two_digits(half))
         }
     }
 }
 
-/// An interval needs no more digits.
-#[expect(clippy::cast_possible_truncation, reason = "−324 to 308, as the number is finite and not zero")]
-fn two_digits(number: f64) -> String {
-    if number == 0.0 || !number.is_finite() {
-        return number.to_string();
-    }
-    let scale = 10f64.powi(number.abs().log10().floor() as i32 - 1);
-    significant((number / scale).round() * scale)
-}
-
 fn points_down(found: &Findings) -> Vec<Vec<String>> {
+    let common = common(found);
     let headings = found.columns.iter().map(|column| column.heading.clone());
     let heading = std::iter::once(String::new()).chain(headings).collect();
     let row = |point: &PointFindings| {
         let cells = found.columns.iter().map(|column| {
             number(point.estimate(&column.metric).map(|estimate| estimate.scaled(column.scale)))
         });
-        std::iter::once(point.name.clone()).chain(cells).collect()
+        std::iter::once(name(point, &common)).chain(cells).collect()
     };
     std::iter::once(heading).chain(found.results.iter().map(row)).collect()
 }
@@ -63,8 +90,10 @@ fn metrics_down(found: &Findings) -> Vec<Vec<String>> {
     let first = |point: &PointFindings| {
         first_axis.and_then(|axis| point.labels.get(axis)).cloned().unwrap_or_default()
     };
+    let common = common(found);
+    let is_common = |axis: &String| common.iter().any(|(known, _)| *known == axis);
     let others = |point: &PointFindings| {
-        let others = point.labels.iter().filter(|(axis, _)| Some(*axis) != first_axis);
+        let others = point.labels.iter().filter(|(axis, _)| Some(*axis) != first_axis && !is_common(axis));
         others.map(|(_, label)| label.as_str()).collect::<Vec<_>>().join(" ")
     };
     let (mut headings, mut groups) = (Vec::new(), Vec::new());
@@ -94,22 +123,60 @@ fn metrics_down(found: &Findings) -> Vec<Vec<String>> {
     rows
 }
 
-/// Every claim with what was measured and what is published, and the notes below.
+/// Every claim with what was measured and what is published, and the notes below; on a narrow terminal one below the other.
 fn claims(verdicts: &[Verdict]) -> String {
-    let widths = widths(verdicts, show::width());
+    /// Below this width columns would hold two words each.
+    const NARROW: usize = 120;
+    let width = show::width();
+    let text = match width {
+        Some(width) if width < NARROW => claims_down(verdicts),
+        _ => claims_across(verdicts, width),
+    };
+    let intervals = match verdicts.iter().find_map(|verdict| verdict.level) {
+        Some(level) => show::fit(&format!(
+            "verdicts over the seeds, at the {} level: `cannot be told` where the interval of the difference of both sides includes zero\n",
+            show::percent(level).replace(' ', "")
+        )),
+        None => String::new(),
+    };
+    text + &intervals
+}
+
+fn claims_across(verdicts: &[Verdict], width: Option<usize>) -> String {
+    let widths = widths(verdicts, width);
     let mut rows =
-        vec![["", "claim", "holds", "measured", "published", "source"].map(str::to_owned).to_vec()];
+        vec![["", "claim", "verdict", "measured", "published", "source"].map(str::to_owned).to_vec()];
     let mut notes = String::new();
     for verdict in verdicts {
         let texts = [&verdict.text, &verdict.measured, &verdict.published, &verdict.source];
         let [text, measured, published, source] =
             std::array::from_fn(|column| wrap(texts[column], widths[column]));
-        rows.push(vec![verdict.id.clone(), text, holds(verdict).to_owned(), measured, published, source]);
+        rows.push(vec![verdict.id.clone(), text, self::verdict(verdict), measured, published, source]);
         if !verdict.note.is_empty() {
-            notes += &format!("{}: {}\n", verdict.id, verdict.note);
+            notes += &show::fit(&format!("{}: {}\n", verdict.id, verdict.note));
         }
     }
     format!("{}\n{notes}", show::text_table(rows))
+}
+
+fn claims_down(verdicts: &[Verdict]) -> String {
+    let mut text = String::new();
+    for verdict in verdicts {
+        text += &show::fit(&format!("{}  {}\n", verdict.id, verdict.text));
+        let lines = [
+            ("verdict", &self::verdict(verdict)),
+            ("measured", &verdict.measured),
+            ("published", &verdict.published),
+            ("source", &verdict.source),
+            ("note", &verdict.note),
+        ];
+        for (name, content) in lines {
+            if !content.is_empty() {
+                text += &show::fit(&format!("  {name:<10} {content}\n"));
+            }
+        }
+    }
+    text
 }
 
 /// How wide text, measured, published and source may be, so that the table fits into `width` characters.
@@ -118,23 +185,30 @@ fn widths(verdicts: &[Verdict], width: Option<usize>) -> [usize; 4] {
     const LEAST: usize = 8;
     let Some(width) = width else { return WIDEST };
     let longest =
-        |of: fn(&Verdict) -> &str| verdicts.iter().map(|v| of(v).chars().count()).max().unwrap_or(0);
+        |of: fn(&Verdict) -> String| verdicts.iter().map(|v| of(v).chars().count()).max().unwrap_or(0);
     // Six columns, each with a border and two spaces, and a last border.
-    let fixed = longest(|v| &v.id) + longest(holds).max("holds".len()) + 6 * 3 + 1;
+    let fixed = longest(|v| v.id.clone()) + longest(verdict).max("verdict".len()) + 6 * 3 + 1;
     let room = width.saturating_sub(fixed);
     let all: usize = WIDEST.iter().sum();
     WIDEST.map(|widest| (widest * room / all).clamp(LEAST, widest))
 }
 
-/// Whether a claim holds, in a word.
-pub(crate) fn holds(verdict: &Verdict) -> &'static str {
-    match (verdict.holds, verdict.gate) {
-        (Some(true), _) => "yes",
-        (Some(false), true) => "NO (gate)",
-        (Some(false), false) => "no",
-        (None, true) => "FAILED (gate)",
-        (None, false) => "not measured",
-    }
+/// The verdict in words.
+pub(crate) fn verdict(verdict: &Verdict) -> String {
+    let words = match verdict.verdict {
+        Judgement::Holds => "holds",
+        Judgement::DoesNotHold => "does not hold",
+        Judgement::CannotBeTold => "cannot be told",
+        Judgement::NotComputed => "not computed",
+    };
+    // The means decide where the claim says so.
+    let by_means = match (verdict.verdict, verdict.needs, verdict.mean_holds) {
+        (Judgement::CannotBeTold, Needs::Mean, Some(true)) => "; the means satisfy it",
+        (Judgement::CannotBeTold, Needs::Mean, Some(false)) => "; the means do not satisfy it",
+        _ => "",
+    };
+    let gate = if verdict.fails() { " (GATE FAILS)" } else { "" };
+    format!("{words}{by_means}{gate}")
 }
 
 /// Breaks text at spaces into lines of at most `width` characters.
@@ -183,7 +257,28 @@ mod tests {
     #[test]
     fn runs_have_a_row_per_point_with_intervals() {
         let found = found("runs", &[point("", r#""hosts": 16, "p99": 2500"#)]);
-        assert_eq!(words(&text(&found)), [vec!["hosts", "p99 [ms]"], vec!["n", "16", "2.5 ± 0.12"]]);
+        assert_eq!(words(&text(&found, &[])), [vec!["hosts", "p99 [ms]"], vec!["n", "16", "2.5 ± 0.12"]]);
+    }
+
+    #[test]
+    fn what_all_points_share_is_said_once() {
+        let at = |scheme: &str| point(&format!(r#""size": "1MiB", "scheme": "{scheme}""#), r#""hosts": 16"#);
+        let text = text(&found("runs", &[at("a"), at("b")]), &["measure: short".to_owned()]);
+        assert!(text.contains("all points: size=1MiB\n"), "{text}");
+        assert_eq!(
+            words(&text),
+            [vec!["hosts", "p99 [ms]"], vec!["scheme=a", "16", "-"], vec!["scheme=b", "16", "-"]]
+        );
+        assert!(text.ends_with("warning    measure: short\n"));
+        let networks = text_of_networks();
+        assert_eq!(words(&networks), [vec!["sf"], vec!["a hosts", "1"], vec!["b hosts", "1"]]);
+    }
+
+    fn text_of_networks() -> String {
+        let at = |kind: &str| {
+            point(&format!(r#""network": "sf", "kind": "{kind}", "seed_of": "1""#), r#""hosts": 1"#)
+        };
+        text(&found("measurements", &[at("a"), at("b")]), &[])
     }
 
     #[test]
@@ -195,6 +290,6 @@ mod tests {
         ];
         let expected =
             [vec!["sf", "df"], vec!["size hosts", "200", "72"], vec!["fct p99 [ms]", "1500 ± 120", "-"]];
-        assert_eq!(words(&text(&found("measurements", &points))), expected);
+        assert_eq!(words(&text(&found("measurements", &points), &[])), expected);
     }
 }

@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         return Failure::from(Problem::new("", error.to_string())).report();
     }
     let result = match command {
+        Command::Init(args) => commands::init::init(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Study(args) => commands::study::study(&args),
         Command::Show(args) => commands::show::show(&args),

@@ -110,6 +110,76 @@ pub(crate) fn width() -> Option<usize> {
     said.or_else(|| Term::stdout().size_checked().map(|(_, width)| usize::from(width)))
 }
 
+/// A text of which no line is wider than the terminal: lines are broken at spaces and go on below where their text begins, behind a name and
+/// two spaces or more. Tables stay as they are.
+pub(crate) fn fit(text: &str) -> String {
+    match width() {
+        Some(width) => fit_within(text, width),
+        None => text.to_owned(),
+    }
+}
+
+pub(crate) fn fit_within(text: &str, width: usize) -> String {
+    let mut fitted = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let is_table = line.starts_with(['│', '╭', '├', '╰']);
+        if is_table || console::measure_text_width(line.trim_end()) <= width {
+            fitted += line;
+            continue;
+        }
+        let start = line.len() - line.trim_start().len();
+        // Behind `name   text`; a gap further on is not one between a name and its text.
+        let gap = line[start..].find("  ").filter(|at| *at < 24).map(|at| {
+            let gap = start + at;
+            gap + line[gap..].len() - line[gap..].trim_start().len()
+        });
+        let hang = gap.unwrap_or(start + 2).min(width / 2);
+        let head = gap.unwrap_or(start);
+        fitted += &line[..head];
+        let mut column = console::measure_text_width(&line[..head]);
+        let mut is_first = true;
+        for word in line[head..].split_whitespace() {
+            let wide = console::measure_text_width(word);
+            if !is_first && column + 1 + wide > width {
+                fitted += &format!("\n{:hang$}", "");
+                column = hang;
+            } else if !is_first {
+                fitted.push(' ');
+                column += 1;
+            }
+            is_first = false;
+            fitted += word;
+            column += wide;
+        }
+        if line.ends_with('\n') {
+            fitted.push('\n');
+        }
+    }
+    fitted
+}
+
+/// A line broken between words where it is wider than the terminal; it goes on behind `hang` spaces.
+pub(crate) fn wrap(line: &str, hang: usize) -> String {
+    width().map_or_else(|| line.to_owned(), |width| wrap_within(line, width, hang))
+}
+
+pub(crate) fn wrap_within(line: &str, width: usize, hang: usize) -> String {
+    let hang = hang.min(width / 2);
+    let mut wrapped = String::with_capacity(line.len());
+    let mut column = 0;
+    for word in line.split_inclusive(' ') {
+        let wide = console::measure_text_width(word.trim_end());
+        if column + wide > width && column > hang && wide > 0 {
+            wrapped.truncate(wrapped.trim_end().len());
+            wrapped += &format!("\n{:hang$}", "");
+            column = hang;
+        }
+        wrapped += word;
+        column += console::measure_text_width(word);
+    }
+    wrapped
+}
+
 /// Seconds in the unit that suits them.
 pub(crate) fn time(seconds: f64) -> String {
     let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")];
@@ -176,6 +246,15 @@ mod tests {
         assert_eq!(blocks(&rows, Some(37)), [vec![0, 1, 2, 3], vec![0, 4]]);
         assert_eq!(blocks(&rows, Some(21)), [vec![0, 1, 2], vec![0, 3], vec![0, 4]]);
         assert_eq!(blocks(&rows, Some(5)), [[0, 1], [0, 2], [0, 3], [0, 4]]);
+    }
+
+    #[test]
+    fn lines_are_broken_between_words_and_go_on_below_their_text() {
+        let text = "packets    1 sent, 2 out of order, 3 lost\n│ a long row of a table stays │\nshort\nplain words only here too\n";
+        let expected = "packets    1 sent, 2\n           out of\n           order, 3\n           lost\n\
+                        │ a long row of a table stays │\nshort\nplain words only here\n  too\n";
+        assert_eq!(fit_within(text, 22), expected);
+        assert_eq!(fit_within("unbreakableword\n", 5), "unbreakableword\n");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use netloom_record::{
 };
 use netloom_study::significant;
 
-use crate::show::{bytes, count, percent, rate, table, time};
+use crate::show::{self, bytes, count, percent, rate, table, time};
 
 fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
@@ -71,7 +71,9 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
     for (selector, decisions) in &summary.totals.decisions {
         let share = match decisions.taken {
             0 => String::new(),
-            taken => format!(", {} off the default", percent(decisions.non_default as f64 / taken as f64)),
+            taken => {
+                format!(", {} not the default path", percent(decisions.non_default as f64 / taken as f64))
+            }
         };
         text += &format!("decisions  {} by {selector}{share}\n", count(decisions.taken as f64));
     }
@@ -115,9 +117,14 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         text += &format!("makespan   {}, with what is computed last\n", time(makespan.as_secs_f64()));
     }
     text += &format!(
-        "run        {} simulated in {}, {} packet-hops{speed}{memory}\n",
+        "run        {} simulated in {} on {}, {} packet-hops{speed}{memory}\n",
         time(summary.totals.simulated.as_secs_f64()),
         time(performance.wall_s),
+        if performance.threads == 1 {
+            "1 thread".to_owned()
+        } else {
+            format!("{} threads", performance.threads)
+        },
         count(performance.packet_hops as f64)
     );
     for warning in &summary.warnings {
@@ -126,7 +133,7 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
     if summary.status == Status::Interrupted {
         text += "INTERRUPTED: these numbers cover only what had happened until then.\n";
     }
-    text
+    show::fit(&text)
 }
 
 /// What reordering cost the hosts, if it cost anything.

@@ -67,7 +67,7 @@ fn gates_decide_the_exit_code() {
     let folder = folder_with(&STUDY.replace("(), 1,", "(), 0.5,"));
     let output = netloom(folder.path(), &["study", "study.toml"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stdout).contains("NO (gate)"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("does not hold (GATE FAILS)"), "{}", text(&output.stdout));
 
     let folder = folder_with(&STUDY.replace("(), 1,", "(), 0.5,").replace("gate", "report"));
     assert_eq!(netloom(folder.path(), &["study", "study.toml"]).status.code(), Some(0));

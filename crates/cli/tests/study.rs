@@ -75,7 +75,8 @@ fn a_study_shows_results_and_claims_and_runs_nothing_twice() {
     let folder = folder_with(STUDY);
     let first = netloom(folder.path(), &["study", "study.toml", "--out", "out"]);
     assert!(first.status.success(), "{}{}", text(&first.stdout), text(&first.stderr));
-    for part in ["scheme=ecmp", "scheme=spray", "order", "yes", "more than half", "Fig. 8", "no"] {
+    for part in ["scheme=ecmp", "scheme=spray", "order", "holds", "more than half", "Fig. 8", "does not hold"]
+    {
         assert!(text(&first.stdout).contains(part), "{part}: {}", text(&first.stdout));
     }
     let times = written(folder.path());
@@ -198,7 +199,7 @@ fn a_gate_that_does_not_hold_fails_the_study() {
     let folder = folder_with(&STUDY.replace("use = \"report\"", "use = \"gate\""));
     let output = netloom(folder.path(), &["study", "study.toml", "--small"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stdout).contains("NO (gate)"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("does not hold (GATE FAILS)"), "{}", text(&output.stdout));
 }
 
 #[test]
@@ -332,4 +333,118 @@ fn a_full_disk_is_said_first() {
 
     let output = netloom(folder.path(), &["study", "study.toml", "--out", "out", "--small"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_dry_run_says_what_there_is_to_do_and_does_nothing() {
+    let folder = folder_with(STUDY);
+    let dry = |args: &[&str]| {
+        let args = [&["study", "study.toml", "--out", "out", "--dry-run", "--workers", "2"], args].concat();
+        let output = netloom(folder.path(), &args);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let before = dry(&[]);
+    for part in
+        ["cells      4: 2 points × 2 seeds; 0 are done", "very roughly", "at least", "nothing was run"]
+    {
+        assert!(before.contains(part), "{part}: {before}");
+    }
+    assert!(!folder.path().join("out").exists());
+    assert!(
+        netloom(folder.path(), &["study", "study.toml", "--out", "out", "--shard", "1/2"]).status.success()
+    );
+    let json: serde_json::Value = serde_json::from_str(&dry(&["--json"])).unwrap();
+    assert_eq!(
+        (json["cells"].as_u64(), json["done"].as_u64(), json["measured_cells"].as_u64()),
+        (Some(4), Some(2), Some(2))
+    );
+    assert!(
+        json["time_s"].as_f64().unwrap() > 0.0 && json["memory_bytes_at_least"].as_u64().unwrap() > 1 << 20
+    );
+    assert_eq!(finished(folder.path()).len(), 2);
+}
+
+#[test]
+fn columns_are_chosen_in_the_study_or_on_the_command_line() {
+    let folder = folder_with(
+        &STUDY.replace("repetitions = 2", "repetitions = 2\ncolumns = [\"timeouts\", \"p99_fct\"]"),
+    );
+    let run = |args: &[&str]| netloom(folder.path(), args);
+    let own = text(&run(&["study", "study.toml", "--out", "out"]).stdout);
+    assert!(own.contains("│ timeouts │ fct.p99 [us] │") || own.contains("timeouts"), "{own}");
+    assert!(!own.contains("slowdown p99"), "{own}");
+    let other =
+        text(&run(&["study", "study.toml", "--out", "out", "--columns", "reordering,job-time"]).stdout);
+    assert!(other.contains("job time [us]") && !other.contains("timeouts"), "{other}");
+    let shown = text(&run(&["show", "out", "--columns", "queues,goodput_bps"]).stdout);
+    assert!(shown.contains("largest queue, host [kB]") && shown.contains("goodput [Gbit/s]"), "{shown}");
+    for args in [["study", "study.toml", "--columns", "timeout"], ["show", "out", "--columns", "timeout"]] {
+        let wrong = run(&args);
+        let message = text(&wrong.stderr);
+        assert_eq!(wrong.status.code(), Some(2), "{message}");
+        assert!(
+            message.contains("there is no metric `timeout`") && message.contains("`timeouts`"),
+            "{message}"
+        );
+    }
+    let wrong = STUDY.replace("repetitions = 2", "repetitions = 2\ncolumns = [\"fct\", \"drop\"]");
+    std::fs::write(folder.path().join("study.toml"), wrong).unwrap();
+    let message = text(&run(&["study", "study.toml"]).stderr);
+    assert!(message.contains("columns.1") && message.contains("study.toml:5"), "{message}");
+}
+
+/// Flows that cannot end in time: each run warns of it, and the study tells it once.
+#[test]
+fn what_runs_warn_of_is_told_once() {
+    let folder = folder_with(&STUDY.replace("repetitions = 2", "repetitions = 2\n"));
+    let base = format!("{BASE}[measure]\nuntil = \"2us\"\n");
+    std::fs::write(folder.path().join("base.toml"), base).unwrap();
+    let run =
+        |args: &[&str]| netloom(folder.path(), &[&["study", "study.toml", "--out", "out"], args].concat());
+    let said = text(&run(&[]).stdout);
+    assert_eq!(said.matches("did not finish").count(), 1, "{said}");
+    let shown = text(&netloom(folder.path(), &["show", "out"]).stdout);
+    assert_eq!(shown.matches("did not finish").count(), 1, "{shown}");
+    assert!(!text(&run(&["--quiet"]).stdout).contains("did not finish"));
+    let strict = run(&["--strict"]);
+    assert_eq!(strict.status.code(), Some(1));
+    assert!(text(&strict.stderr).contains("--strict: "), "{}", text(&strict.stderr));
+}
+
+#[test]
+fn a_claim_that_seeds_do_not_settle_fails_its_gate_unless_the_means_decide() {
+    // Two seeds of the same scheme: the difference of their tails is noise.
+    let claim = "[[claims]]\nid = \"unsure\"\ntext = \"u\"\nexpression = 'p99_fct(\"ecmp\") < 1.05 * p99_fct(\"again\")'\n";
+    let again =
+        "  { label = \"again\", set = { \"routing.preset\" = \"ecmp\", \"routing.salt\" = false } },\n]";
+    let study = |needs: &str| {
+        STUDY.replacen("\n]", &format!("\n{again}"), 1).replacen(
+            "\n[small]",
+            &format!("\n{claim}{needs}\n[small]"),
+            1,
+        )
+    };
+    let folder = folder_with(&study(""));
+    let run = || netloom(folder.path(), &["study", "study.toml", "--out", "out"]);
+    let judged = || {
+        let text = std::fs::read_to_string(folder.path().join("out/study.json")).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        json["claims"].as_array().unwrap().iter().find(|claim| claim["id"] == "unsure").unwrap().clone()
+    };
+    let first = run();
+    let claim = judged();
+    assert_eq!(
+        (claim["verdict"].as_str(), claim["level"].as_f64()),
+        (Some("cannot-be-told"), Some(0.95)),
+        "{claim}"
+    );
+    assert!(claim["holds"].is_null() && claim["measured"].as_str().unwrap().contains(" ± "), "{claim}");
+    assert_eq!(first.status.code(), Some(1));
+    assert!(text(&first.stdout).contains("cannot be told (GATE FAILS)"), "{}", text(&first.stdout));
+    std::fs::write(folder.path().join("study.toml"), study("needs = \"mean\"\n")).unwrap();
+    let second = run();
+    let meets = judged()["mean_holds"].as_bool().unwrap();
+    assert_eq!(second.status.success(), meets, "{}", text(&second.stdout));
+    assert!(text(&second.stdout).contains("cannot be told; the means"), "{}", text(&second.stdout));
 }

@@ -324,7 +324,11 @@ addEventListener("error", ({ message, lineno }) => {
 
   function claims() {
     if (!report.claims.length) return;
-    const mark = ({ holds, gate }) => {
+    const mark = ({ holds, gate, verdict, needs, mean_holds }) => {
+      if (verdict === "cannot-be-told") {
+        const met = needs === "mean" && mean_holds;
+        return el("span", { class: gate && !met ? "mark no" : "mark" }, `– cannot be told${gate && !met ? " (gate)" : ""}`);
+      }
       if (holds === null) return el("span", { class: "mark no" }, gate ? "✗ failed (gate)" : "– not measured");
       return holds ? el("span", { class: "mark yes" }, "✓ holds") : el("span", { class: "mark no" }, gate ? "✗ does not hold (gate)" : "✗ does not hold");
     };

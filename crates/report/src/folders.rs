@@ -75,6 +75,13 @@ pub(crate) struct Claim {
     id: String,
     text: String,
     holds: Option<bool>,
+    /// Absent in studies of earlier versions.
+    #[serde(default)]
+    verdict: Option<String>,
+    #[serde(default)]
+    needs: Option<String>,
+    #[serde(default)]
+    mean_holds: Option<bool>,
     measured: String,
     published: String,
     gate: bool,

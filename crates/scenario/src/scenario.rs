@@ -133,7 +133,8 @@ impl Scenario {
     /// # Errors
     /// A value that TOML cannot express.
     pub fn to_toml(&self) -> Result<String, Problem> {
-        Node::write("scenario", &self.written())
+        let topology = self.topology.clone().with_defaults();
+        Node::write("scenario", &Written { topology: &topology, ..self.written() })
     }
 
     /// The files that the scenario names, beside its own.

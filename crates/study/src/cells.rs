@@ -13,7 +13,7 @@ use crate::fingerprint::fingerprint;
 use crate::folder::CellFolders;
 use crate::grid::Plan;
 use crate::results::Results;
-use crate::work::{Numbers, Work, WorkError};
+use crate::work::{Finished, Numbers, Work, WorkError};
 
 /// How cells are run.
 #[derive(Clone, Copy, Debug)]
@@ -59,23 +59,35 @@ impl Shard {
 
 /// How a cell's work is done; tests have a smaller way.
 pub(crate) trait Perform: Sync {
-    /// The numbers of a complete result in `folder`, if there is one.
-    fn finished(&self, work: &Work, folder: &Path) -> Option<Numbers>;
+    /// The complete result in `folder`, if there is one.
+    fn finished(&self, work: &Work, folder: &Path) -> Option<Finished>;
 
-    /// Does the work and writes the result to `folder`, which comes into being only when it is complete.
-    fn perform(&self, work: &Work, folder: &Path, stop: &AtomicBool) -> Result<(), WorkError>;
+    /// Does the work and writes the result to `folder`, which comes into being only when it is complete; tells `news` which share is done.
+    fn perform(
+        &self,
+        work: &Work,
+        folder: &Path,
+        stop: &AtomicBool,
+        news: &dyn Fn(f64),
+    ) -> Result<(), WorkError>;
 }
 
 /// The real way.
 struct Real;
 
 impl Perform for Real {
-    fn finished(&self, work: &Work, folder: &Path) -> Option<Numbers> {
+    fn finished(&self, work: &Work, folder: &Path) -> Option<Finished> {
         work.finished(folder)
     }
 
-    fn perform(&self, work: &Work, folder: &Path, stop: &AtomicBool) -> Result<(), WorkError> {
-        work.perform(folder, stop)
+    fn perform(
+        &self,
+        work: &Work,
+        folder: &Path,
+        stop: &AtomicBool,
+        news: &dyn Fn(f64),
+    ) -> Result<(), WorkError> {
+        work.perform(folder, stop, news)
     }
 }
 
@@ -88,9 +100,22 @@ pub struct CellReport {
     pub reused: bool,
     /// Its numbers, or why there are none; `None` if it was not run.
     pub result: Option<Result<Numbers, WorkError>>,
+    /// What is probably a mistake, as the run said; empty if it is not done.
+    pub warnings: Vec<String>,
+    /// Seconds that the run took, if it is done; unknown of measurements.
+    pub wall_s: Option<f64>,
 }
 
 impl CellReport {
+    fn done(folder: PathBuf, reused: bool, finished: Finished) -> Self {
+        let Finished { numbers, warnings, wall_s } = finished;
+        CellReport { folder, reused, result: Some(Ok(numbers)), warnings, wall_s }
+    }
+
+    fn open(folder: PathBuf, result: Option<Result<Numbers, WorkError>>) -> Self {
+        CellReport { folder, reused: false, result, warnings: Vec::new(), wall_s: None }
+    }
+
     /// Its numbers, if it is done.
     pub fn numbers(&self) -> Option<&Numbers> {
         self.result.as_ref()?.as_ref().ok()
@@ -107,6 +132,10 @@ impl CellReport {
 pub enum CellEvent<'a> {
     /// A cell, by its position, starts.
     Started(usize),
+    /// A share of a cell, from 0 to 1, is done.
+    Progress(usize, f64),
+    /// A cell is not run: another one does the same work, or it belongs to another part.
+    Spared(usize),
     /// A cell has ended.
     Ended(usize, &'a CellReport),
 }
@@ -152,16 +181,21 @@ fn perform_cells(
         let fingerprint = fingerprint(&work.to_toml()?, &work.files(), running.program)?;
         if let Some(&twin) = first.get(&fingerprint) {
             twins.push((i, twin));
+            news(CellEvent::Spared(i));
             reports.push(reports[twin].clone());
             continue;
         }
         let folder = folders.of(&cell.folder_name(), &fingerprint);
-        let result = way.finished(&work, &folder).map(Ok);
-        let report = CellReport { folder, reused: result.is_some(), result };
+        let report = match way.finished(&work, &folder) {
+            Some(finished) => CellReport::done(folder, true, finished),
+            None => CellReport::open(folder, None),
+        };
         if report.reused {
             news(CellEvent::Ended(i, &report));
         } else if running.shard.is_none_or(|shard| shard.has(first.len())) {
             open.push(i);
+        } else {
+            news(CellEvent::Spared(i));
         }
         first.insert(fingerprint, i);
         reports.push(report);
@@ -174,7 +208,9 @@ fn perform_cells(
         while !running.stop.load(Ordering::Relaxed) && !is_full.load(Ordering::Relaxed) {
             let Some(&i) = open.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
             news(CellEvent::Started(i));
-            let report = run_one(&cells[i], &reports[i].folder, running, way);
+            let report = run_one(&cells[i], &reports[i].folder, running, way, &|share| {
+                news(CellEvent::Progress(i, share))
+            });
             if let Some(Err(WorkError::Unwritable(_))) = report.result {
                 is_full.store(true, Ordering::Relaxed);
             }
@@ -199,23 +235,29 @@ fn perform_cells(
     Ok(reports)
 }
 
-fn run_one(cell: &Cell, folder: &Path, running: &Running<'_>, way: &dyn Perform) -> CellReport {
+fn run_one(
+    cell: &Cell,
+    folder: &Path,
+    running: &Running<'_>,
+    way: &dyn Perform,
+    news: &dyn Fn(f64),
+) -> CellReport {
     let work = cell.work();
     // Another process may have done it since this one began.
-    if let Some(numbers) = way.finished(&work, folder) {
-        return CellReport { folder: folder.to_owned(), reused: true, result: Some(Ok(numbers)) };
+    if let Some(finished) = way.finished(&work, folder) {
+        return CellReport::done(folder.to_owned(), true, finished);
     }
-    let performed = way.perform(&work, folder, running.stop).and_then(|()| {
+    let performed = way.perform(&work, folder, running.stop, news).and_then(|()| {
         // What counts is what lies in the folder: a study that goes on reads the same. Another process that did the same cell may put its
         // result in the place of this one at this moment.
         let read = || way.finished(&work, folder);
         read().or_else(read).ok_or_else(|| WorkError::Failed("its result cannot be read back".to_owned()))
     });
-    let result = match performed {
-        Err(WorkError::Stopped) => None,
-        other => Some(other),
-    };
-    CellReport { folder: folder.to_owned(), reused: false, result }
+    match performed {
+        Ok(finished) => CellReport::done(folder.to_owned(), false, finished),
+        Err(WorkError::Stopped) => CellReport::open(folder.to_owned(), None),
+        Err(error) => CellReport::open(folder.to_owned(), Some(Err(error))),
+    }
 }
 
 #[cfg(test)]
@@ -231,13 +273,21 @@ mod tests {
     }
 
     impl Perform for Counter {
-        fn finished(&self, _: &Work, folder: &Path) -> Option<Numbers> {
+        fn finished(&self, _: &Work, folder: &Path) -> Option<Finished> {
             let text = fs::read_to_string(folder.join("seed")).ok()?;
-            Some([("seed".to_owned(), text.parse().ok()?)].into())
+            let numbers = [("seed".to_owned(), text.parse().ok()?)].into();
+            Some(Finished { numbers, warnings: vec![format!("seed {text}")], wall_s: Some(1.0) })
         }
 
-        fn perform(&self, work: &Work, folder: &Path, _: &AtomicBool) -> Result<(), WorkError> {
+        fn perform(
+            &self,
+            work: &Work,
+            folder: &Path,
+            _: &AtomicBool,
+            news: &dyn Fn(f64),
+        ) -> Result<(), WorkError> {
             self.runs.fetch_add(1, Ordering::Relaxed);
+            news(0.5);
             match work.seed() {
                 13 => return Err(WorkError::Failed("unlucky".to_owned())),
                 14 => return Err(WorkError::Unwritable("disk full".to_owned())),
@@ -277,6 +327,7 @@ mod tests {
         assert_eq!(runs, 1);
         let seeds: Vec<f64> = reports.iter().map(|report| report.numbers().unwrap()["seed"]).collect();
         assert_eq!(seeds, [1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert!(reports.iter().all(|report| report.warnings.len() == 1 && report.wall_s == Some(1.0)));
         assert_eq!(study.run(&[1, 2], |running| running.program = "v2").1, 2, "another program runs anew");
     }
 

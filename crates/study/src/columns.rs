@@ -1,7 +1,12 @@
-//! Which numbers of a study are shown: of measurements all, of runs what every study has, and what occurred in this one.
+//! Which numbers of a study are shown: those that are chosen; else of measurements all, of runs what every study has, and what occurred in
+//! this one.
 
+use netloom_scenario::Problem;
+use netloom_units::names::suggest;
 use serde::{Deserialize, Serialize};
 
+use crate::grid::Plan;
+use crate::numbers::unit;
 use crate::results::Results;
 
 /// A number that is shown.
@@ -20,14 +25,149 @@ impl Column {
     fn new(heading: impl Into<String>, metric: impl Into<String>, scale: f64) -> Self {
         Column { heading: heading.into(), metric: metric.into(), scale }
     }
+
+    /// A metric under its own name, with its unit.
+    fn of(metric: &str) -> Self {
+        match unit(metric) {
+            "1" => Column::new(metric, metric, 1.0),
+            "bit/s" => Column::new(format!("{} [Gbit/s]", metric.trim_end_matches("_bps")), metric, GIGA),
+            "B" => Column::new(format!("{} [kB]", metric.trim_end_matches("_bytes")), metric, KILO),
+            unit => Column::new(format!("{metric} [{unit}]"), metric, 1.0),
+        }
+    }
 }
 
 const GIGA: f64 = 1e-9;
 const KILO: f64 = 1e-3;
 
+/// Words that stand for several columns of runs: heading, metric (`*` is every tier), factor.
+const SETS: [(&str, &[(&str, &str, f64)]); 15] = [
+    (
+        "fct",
+        &[
+            ("FCT mean [us]", "fct.mean", 1.0),
+            ("FCT p50 [us]", "fct.p50", 1.0),
+            ("FCT p99 [us]", "fct.p99", 1.0),
+            ("FCT max [us]", "fct.max", 1.0),
+        ],
+    ),
+    (
+        "slowdown",
+        &[
+            ("slowdown mean", "slowdown.mean", 1.0),
+            ("slowdown p50", "slowdown.p50", 1.0),
+            ("slowdown p99", "slowdown.p99", 1.0),
+        ],
+    ),
+    (
+        "completion",
+        &[
+            ("completed", "flows.completed", 1.0),
+            ("unfinished", "flows.unfinished", 1.0),
+            ("last completion [us]", "flows.last_completion", 1.0),
+        ],
+    ),
+    ("job-time", &[("job time [us]", "totals.makespan", 1.0)]),
+    (
+        "throughput",
+        &[("throughput [Gbit/s]", "throughput_bps", GIGA), ("goodput [Gbit/s]", "goodput_bps", GIGA)],
+    ),
+    (
+        "drops",
+        &[("data packets dropped", "totals.data.dropped", 1.0), ("lost to faults", "totals.data.lost", 1.0)],
+    ),
+    ("trims", &[("packets trimmed", "packets.trims", 1.0)]),
+    ("retransmissions", &[("retransmissions", "packets.retransmissions", 1.0)]),
+    ("timeouts", &[("timeouts", "packets.timeouts", 1.0)]),
+    ("pauses", &[("pauses, *", "tiers.*.pauses", 1.0), ("time paused, *", "tiers.*.paused_share", 1.0)]),
+    (
+        "reordering",
+        &[
+            ("out of order", "packets.ooo_share", 1.0),
+            ("largest distance [packets]", "packets.max_ood", 1.0),
+            ("waiting for order [packets]", "packets.max_resequencing", 1.0),
+        ],
+    ),
+    ("marks", &[("ECN marks", "packets.ecn_marks", 1.0)]),
+    ("notifications", &[("CNMs", "packets.cnms", 1.0), ("CNPs", "packets.cnps", 1.0)]),
+    (
+        "queues",
+        &[
+            ("mean queue, * [kB]", "tiers.*.mean_queue_bytes", KILO),
+            ("largest queue, * [kB]", "tiers.*.max_queue_bytes", KILO),
+        ],
+    ),
+    (
+        "utilisation",
+        &[
+            ("mean utilisation, *", "tiers.*.mean_utilisation", 1.0),
+            ("max utilisation, *", "tiers.*.max_utilisation", 1.0),
+        ],
+    ),
+];
+
+/// The words that `columns` takes beside the names of metrics.
+pub fn column_sets() -> impl Iterator<Item = &'static str> {
+    SETS.iter().map(|(name, _)| *name)
+}
+
+/// The columns that are asked for: words for sets of them, or metrics by the names that claims have for them.
+///
+/// # Errors
+/// A name that is neither, with the nearest ones.
+pub(crate) fn chosen(results: &Results, names: &[String]) -> Result<Vec<Column>, Problem> {
+    let metrics = results.all_metrics();
+    let mut columns: Vec<Column> = Vec::new();
+    for name in names {
+        let found = match SETS.iter().find(|(set, _)| set == name) {
+            Some((_, set)) => {
+                let found: Vec<Column> = set.iter().flat_map(|column| of_set(column, &metrics)).collect();
+                if found.is_empty() {
+                    return Err(Problem::new("columns", format!("no cell of this study has `{name}`")));
+                }
+                found
+            }
+            None => match results.find_metric(name) {
+                Ok(metric) => vec![Column::of(metric)],
+                Err(message) => {
+                    let sets: Vec<&str> = column_sets().collect();
+                    let near = suggest(name, sets.iter().copied());
+                    let help = format!("{near}; a metric goes by its name in claims, such as `p99_fct`");
+                    return Err(Problem::new("columns", message).help(help));
+                }
+            },
+        };
+        columns.extend(found.into_iter().filter(|column| !columns.contains(column)).collect::<Vec<_>>());
+    }
+    Ok(columns)
+}
+
+impl Plan {
+    /// Whether the columns exist.
+    ///
+    /// # Errors
+    /// A name that is neither a set of columns nor a metric, with the nearest ones.
+    pub fn check_columns(&self, names: &[String]) -> Result<(), Problem> {
+        chosen(&self.outline, names).map(drop)
+    }
+}
+
+/// Those of a set's metrics that there are.
+fn of_set((heading, metric, scale): &(&str, &str, f64), metrics: &[&str]) -> Vec<Column> {
+    match metric.split_once('*') {
+        None if metrics.contains(metric) => vec![Column::new(*heading, *metric, *scale)],
+        None => Vec::new(),
+        Some((start, end)) => {
+            let column =
+                |(tier, metric): (&str, &str)| Column::new(heading.replace('*', tier), metric, *scale);
+            between(start, metrics, end).into_iter().map(column).collect()
+        }
+    }
+}
+
 /// Every number of measurements.
 pub(crate) fn of_measurements(results: &Results) -> Vec<Column> {
-    results.occurring().into_iter().map(|metric| Column::new(metric, metric, 1.0)).collect()
+    results.occurring().into_iter().map(Column::of).collect()
 }
 
 /// Some of the hundreds of numbers of runs.
@@ -38,25 +178,36 @@ pub(crate) fn of_runs(results: &Results) -> Vec<Column> {
     };
     let mut columns: Vec<Column> = [
         ("FCT mean [us]", "fct.mean"),
-        ("p50", "fct.p50"),
-        ("p99", "fct.p99"),
-        ("max", "fct.max"),
+        ("FCT p50 [us]", "fct.p50"),
+        ("FCT p99 [us]", "fct.p99"),
+        ("FCT max [us]", "fct.max"),
         ("slowdown p99", "slowdown.p99"),
     ]
     .into_iter()
     .filter(|(_, metric)| metrics.contains(metric))
     .map(|(heading, metric)| Column::new(heading, metric, 1.0))
     .collect();
-    columns.push(Column::new("OOO share", "packets.ooo_share", 1.0));
-    columns.push(Column::new("unfinished", "flows.unfinished", 1.0));
-    for (heading, metric) in [("CNMs", "packets.cnms"), ("CNPs", "packets.cnps")] {
+    // A job is what is computed after its last message, too.
+    if occurs("totals.makespan") && differs(results, "totals.makespan", "flows.last_completion") {
+        columns.push(Column::new("job time [us]", "totals.makespan", 1.0));
+    }
+    columns.push(Column::new("out of order", "packets.ooo_share", 1.0));
+    for (heading, metric) in [
+        ("unfinished", "flows.unfinished"),
+        ("data packets dropped", "totals.data.dropped"),
+        ("lost to faults", "totals.data.lost"),
+        ("retransmissions", "packets.retransmissions"),
+        ("timeouts", "packets.timeouts"),
+        ("CNMs", "packets.cnms"),
+        ("CNPs", "packets.cnps"),
+    ] {
         if occurs(metric) {
             columns.push(Column::new(heading, metric, 1.0));
         }
     }
     for (tier, metric) in between("tiers.", &metrics, ".paused_share") {
         if occurs(metric) {
-            columns.push(Column::new(format!("paused, {tier}"), metric, 1.0));
+            columns.push(Column::new(format!("time paused, {tier}"), metric, 1.0));
         }
     }
     columns.extend(throughputs(&metrics, occurs("flows.streams")));
@@ -66,6 +217,11 @@ pub(crate) fn of_runs(results: &Results) -> Vec<Column> {
         columns.push(Column::new(format!("{channel} queue [kB]"), metric, KILO));
     }
     columns
+}
+
+/// Whether two metrics differ anywhere.
+fn differs(results: &Results, a: &str, b: &str) -> bool {
+    results.points().iter().any(|point| point.known(a) != point.known(b))
 }
 
 /// Throughput by window and kind of traffic, as far as there are any; of streams at least as a whole.
@@ -110,13 +266,16 @@ mod tests {
     use crate::cell::testing::cell;
     use crate::work::Numbers;
 
-    fn headings(given: &[(&str, f64)]) -> Vec<String> {
+    fn results(given: &[(&str, f64)]) -> Results {
         let always =
             [("packets.ooo_share", 0.0), ("flows.unfinished", 0.0), ("groups.all.throughput_bps", 0.0)];
         let numbers: Numbers =
             always.iter().chain(given).map(|(name, number)| ((*name).to_owned(), *number)).collect();
-        let results = Results::new([(&cell(&[], 1), Some(&numbers))]);
-        of_runs(&results).into_iter().map(|column| column.heading).skip(2).collect()
+        Results::new([(&cell(&[], 1), Some(&numbers))])
+    }
+
+    fn headings(given: &[(&str, f64)]) -> Vec<String> {
+        of_runs(&results(given)).into_iter().map(|column| column.heading).skip(1).collect()
     }
 
     #[test]
@@ -124,7 +283,15 @@ mod tests {
         assert!(headings(&[("tiers.host.paused_share", 0.0), ("packets.cnms", 0.0)]).is_empty());
         assert_eq!(
             headings(&[("tiers.host.paused_share", 0.1), ("packets.cnms", 3.0), ("flows.streams", 1.0)]),
-            ["CNMs", "paused, host", "throughput [Gbit/s]"]
+            ["CNMs", "time paused, host", "throughput [Gbit/s]"]
+        );
+        assert_eq!(
+            headings(&[
+                ("packets.timeouts", 2.0),
+                ("packets.retransmissions", 3.0),
+                ("totals.data.dropped", 1.0)
+            ]),
+            ["data packets dropped", "retransmissions", "timeouts"]
         );
     }
 
@@ -138,5 +305,41 @@ mod tests {
         let channel =
             [("channels.up.mean_queue_bytes", 1.0), ("channels.up.windows.peak.mean_queue_bytes", 1.0)];
         assert_eq!(headings(&channel), ["up [Gbit/s]", "up queue [kB]"]);
+    }
+
+    #[test]
+    fn columns_are_chosen_by_word_or_by_metric() {
+        let results = results(&[
+            ("tiers.host.pauses", 1.0),
+            ("tiers.core.pauses", 2.0),
+            ("fct.p99", 3.0),
+            ("channels.up.max_queue_bytes", 1.0),
+        ]);
+        let of =
+            |names: &[&str]| chosen(&results, &names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        let headings =
+            |names| of(names).unwrap().into_iter().map(|column| column.heading).collect::<Vec<_>>();
+        assert_eq!(headings(&["pauses", "p99_fct"]), ["pauses, core", "pauses, host", "fct.p99 [us]"]);
+        assert_eq!(headings(&["fct", "fct", "ooo_share"]), ["FCT p99 [us]", "packets.ooo_share"]);
+        assert_eq!(headings(&["up.max_queue"]), ["channels.up.max_queue [kB]"]);
+        let wrong = of(&["timeout"]).unwrap_err();
+        assert!(wrong.message.contains("there is no metric `timeout`"), "{wrong:?}");
+        assert!(wrong.help.unwrap().contains("did you mean `timeouts`?"));
+        assert!(of(&["timeouts"]).unwrap_err().message.contains("no cell of this study has `timeouts`"));
+    }
+
+    /// Every word stands for numbers that a summary has.
+    #[test]
+    fn sets_are_made_of_metrics_of_summaries() {
+        let text = "topology = { kind = \"fat-tree\", k = 4 }\nworkload = { size = \"64KiB\" }\n";
+        let text = format!("title = \"t\"\n[scenario]\n{text}");
+        let document = netloom_scenario::Node::parse(&netloom_scenario::Source::new("s", text)).unwrap();
+        let study = crate::Study::read(&document, crate::Form::Middle).unwrap();
+        let plan = study.plan().unwrap();
+        for (name, set) in SETS {
+            for column in set {
+                assert!(!of_set(column, &plan.outline.all_metrics()).is_empty(), "{name}: {column:?}");
+            }
+        }
     }
 }

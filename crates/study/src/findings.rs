@@ -1,19 +1,21 @@
 //! What a study found, in one piece: shown on the screen, kept in `study.json`, and read again from there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
 use indexmap::IndexMap;
 use netloom_record::Estimate;
+use netloom_scenario::Problem;
 use serde::{Deserialize, Serialize};
 
-use crate::cell::Cell;
 use crate::cells::CellReport;
 use crate::claims::Verdict;
 use crate::columns::{self, Column};
 use crate::file::{Base, Study};
+use crate::grid::Plan;
 use crate::results::{PointResults, Results};
+use crate::warnings::Warnings;
 use crate::work::Numbers;
 
 /// What a study found.
@@ -26,6 +28,9 @@ pub struct Findings {
     pub cells: CellKind,
     /// What the results say about the claims.
     pub claims: Vec<Verdict>,
+    /// What is probably a mistake, in the plan or in a run; each once, with the points that it is about.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// The numbers that are shown.
     pub columns: Vec<Column>,
     /// Every point with those numbers.
@@ -65,21 +70,29 @@ pub struct PointFindings {
 pub(crate) const FILE: &str = "study.json";
 
 impl Findings {
-    /// Puts together what was found; `folder` is the study's.
+    /// Puts together what was found; `folder` is the study's, and `columns` are those to show in place of the study's own.
+    ///
+    /// # Errors
+    /// A column that does not exist.
     pub fn new(
         study: &Study,
-        cells: &[Cell],
+        plan: &Plan,
         reports: &[CellReport],
         results: &Results,
         claims: Vec<Verdict>,
         folder: &Path,
-    ) -> Self {
-        let (kind, columns) = match study.base {
-            Base::Scenario(_) => (CellKind::Runs, columns::of_runs(results)),
-            Base::Analysis(_) => (CellKind::Measurements, columns::of_measurements(results)),
+        columns: Option<&[String]>,
+    ) -> Result<Self, Problem> {
+        let kind = match study.base {
+            Base::Scenario(_) => CellKind::Runs,
+            Base::Analysis(_) => CellKind::Measurements,
         };
+        let of_study = || Some(study.columns.as_ref()?.iter().map(|(name, _)| name.clone()).collect());
+        let columns =
+            columns_of(kind, results, columns.map(<[String]>::to_vec).or_else(of_study).as_deref())?;
+        let warnings = plan.warnings.iter().cloned().chain(plan.warnings_of(reports)).collect();
         // The cells stand in the order of the points.
-        let mut rest = cells.iter().zip(reports);
+        let mut rest = plan.cells.iter().zip(reports);
         let point = |point: &PointResults| {
             let of_point = rest.by_ref().take(point.runs.len());
             let done = of_point.filter(|(_, report)| report.numbers().is_some());
@@ -87,17 +100,39 @@ impl Findings {
             PointFindings::new(point, &columns, folders)
         };
         let results = results.points().iter().map(point).collect();
-        Findings { title: study.title.clone(), cells: kind, claims, results, columns }
+        Ok(Findings { title: study.title.clone(), cells: kind, claims, warnings, results, columns })
+    }
+
+    /// The same with other columns, whose numbers are read from `results.csv` in the study's folder.
+    ///
+    /// # Errors
+    /// A column that does not exist, a file that cannot be read.
+    pub fn with_columns(self, folder: &Path, names: &[String]) -> Result<Self, Problem> {
+        let rows = crate::tables::read_cells(folder)?;
+        let point = |point: &PointFindings| PointResults {
+            name: point.name.clone(),
+            labels: point.labels.clone().into_iter().collect(),
+            runs: point.folders.iter().map(|folder| rows.get(folder).cloned()).collect(),
+        };
+        let results = Results::of_points(self.results.iter().map(point).collect());
+        let columns = columns_of(self.cells, &results, Some(names))?;
+        let points = self.results.into_iter().zip(results.points());
+        let results = points.map(|(old, point)| PointFindings::new(point, &columns, old.folders)).collect();
+        Ok(Findings { results, columns, ..self })
     }
 
     /// The numbers of a single run, in the form of a study of one point.
-    pub fn of_run(numbers: Numbers) -> Self {
+    ///
+    /// # Errors
+    /// A column that does not exist.
+    pub fn of_run(numbers: Numbers, columns: Option<&[String]>) -> Result<Self, Problem> {
         let results = Results::of_one("the run", numbers);
-        let columns = columns::of_runs(&results);
+        let columns = columns_of(CellKind::Runs, &results, columns)?;
         let point = |point| PointFindings::new(point, &columns, Vec::new());
         let points = results.points().iter().map(point).collect();
         let title = "a run".to_owned();
-        Findings { title, cells: CellKind::Runs, claims: Vec::new(), results: points, columns }
+        let (cells, claims, warnings) = (CellKind::Runs, Vec::new(), Vec::new());
+        Ok(Findings { title, cells, claims, warnings, results: points, columns })
     }
 
     /// Reads what the study in a folder found; `None` if there is no such file.
@@ -110,6 +145,30 @@ impl Findings {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Chosen columns, or the usual ones.
+fn columns_of(kind: CellKind, results: &Results, chosen: Option<&[String]>) -> Result<Vec<Column>, Problem> {
+    match (chosen, kind) {
+        (Some(names), _) => columns::chosen(results, names),
+        (None, CellKind::Runs) => Ok(columns::of_runs(results)),
+        (None, CellKind::Measurements) => Ok(columns::of_measurements(results)),
+    }
+}
+
+impl Plan {
+    /// What the runs warned of and the plan did not; each once, with the points that it is about.
+    pub fn warnings_of(&self, reports: &[CellReport]) -> Vec<String> {
+        let (mut known, mut found) = (Warnings::default(), Warnings::default());
+        self.by_point.iter().for_each(|warnings| known.add(warnings, ""));
+        let mut points = BTreeSet::new();
+        for (cell, report) in self.cells.iter().zip(reports) {
+            let name = cell.point.name();
+            found.add(&report.warnings, &name);
+            points.insert(name);
+        }
+        found.without(&known).of_points(points.len())
     }
 }
 
@@ -143,6 +202,7 @@ impl PointFindings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::Cell;
     use crate::cell::testing::cell;
     use crate::file::Form;
     use netloom_scenario::{Node, Source};
@@ -155,11 +215,21 @@ mod tests {
         let cells = [ecmp.clone(), Cell { repetition: 1, ..ecmp }, cell(&[("scheme", "spray")], 1)];
         let numbers =
             |p99| Numbers::from([("fct.p99".to_owned(), p99), ("packets.ooo_share".to_owned(), 0.0)]);
-        let report =
-            |i: usize, result| CellReport { folder: format!("out/cells/{i}").into(), reused: false, result };
+        let report = |i: usize, result| CellReport {
+            folder: format!("out/cells/{i}").into(),
+            reused: false,
+            result,
+            warnings: vec!["transport: slow".to_owned()],
+            wall_s: None,
+        };
         let reports = [report(0, Some(Ok(numbers(1.0)))), report(1, Some(Ok(numbers(3.0)))), report(2, None)];
         let results = Results::new(cells.iter().zip(reports.iter().map(CellReport::numbers)));
-        let found = Findings::new(&study, &cells, &reports, &results, Vec::new(), Path::new("out"));
+        let plan = Plan { cells: cells.to_vec(), ..Plan::default() };
+        let found =
+            Findings::new(&study, &plan, &reports, &results, Vec::new(), Path::new("out"), None).unwrap();
+        assert_eq!(found.warnings, ["transport: slow"]);
+        let known = Plan { by_point: vec![vec!["transport: slow".to_owned()]], ..plan.clone() };
+        assert!(known.warnings_of(&reports).is_empty(), "the plan has told it");
 
         let [ecmp, spray] = &found.results[..] else { panic!("{found:?}") };
         assert_eq!((ecmp.runs, ecmp.folders.clone()), (2, vec!["cells/0".to_owned(), "cells/1".to_owned()]));
@@ -171,7 +241,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Findings::read(folder.path()).unwrap(), None);
         std::fs::write(folder.path().join(FILE), serde_json::to_string(&found).unwrap()).unwrap();
-        assert_eq!(Findings::read(folder.path()).unwrap(), Some(found));
+        assert_eq!(Findings::read(folder.path()).unwrap(), Some(found.clone()));
+        let of = |found: &Findings, name: &str| found.clone().with_columns(folder.path(), &[name.to_owned()]);
+        assert!(of(&found, "ooo_share").unwrap_err().message.contains("results.csv"));
+        crate::write_results(Path::new(folder.path()), &cells, &reports, &results, &found).unwrap();
+        // The reports' folders are those of `out`.
+        let text = std::fs::read_to_string(folder.path().join("results.csv")).unwrap();
+        std::fs::write(folder.path().join("results.csv"), text.replace("out/cells", "cells")).unwrap();
+        let other = of(&found, "ooo_share").unwrap();
+        assert_eq!(other.results[0].estimate("packets.ooo_share").unwrap().mean, 0.0);
+        assert!(other.columns.len() == 1 && other.results[0].estimate("fct.p99").is_none());
+        assert!(of(&found, "oo_shar").is_err());
         std::fs::write(folder.path().join(FILE), "{}").unwrap();
         assert!(Findings::read(folder.path()).is_err());
     }

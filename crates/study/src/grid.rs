@@ -10,20 +10,26 @@ use netloom_scenario::{Place, Problem, Problems, Scenario, Settled};
 
 use crate::analysis::Analysis;
 use crate::cell::{Cell, Point};
+use crate::columns;
 use crate::file::{Axis, Base, Case, Study, apply};
 use crate::results::Results;
+use crate::warnings::Warnings;
 use crate::work::Work;
 
 /// A study whose cells are known to be sound.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Every cell: all combinations of the axes' values, each with every seed.
     pub cells: Vec<Cell>,
-    /// About how much work each cell is: an estimate that tells which should start first.
+    /// About how much work each cell is: bytes that hosts send, an estimate; 1 for each measurement.
     pub costs: Vec<f64>,
     /// What is probably a mistake, each in one sentence with the points that it is about: fields that a point's kinds do not have, and what
     /// a run of the point would warn of before it begins.
     pub warnings: Vec<String>,
+    /// How much memory each cell needs at least, in bytes: its network, routes and hosts. What a run has in flight is not in it.
+    pub memory: Vec<u64>,
+    /// The same warnings by point, to tell them from those of the runs.
+    pub(crate) by_point: Vec<Vec<String>>,
     /// The numbers that each point will have, by name; they have no values yet.
     pub(crate) outline: Results,
 }
@@ -43,31 +49,39 @@ impl Study {
         let mut problems = Vec::new();
         let mut outlines = Vec::with_capacity(points.len());
         let mut costs = Vec::new();
+        let mut memory = Vec::new();
         let mut warnings = Warnings::default();
+        let mut by_point = Vec::with_capacity(points.len());
         for point in &points {
-            warnings.add(&point.left_out, point);
+            warnings.add(&point.left_out, &point.name());
+            let mut of_point = point.left_out.clone();
             match point.work.check() {
                 Ok(checked) => {
-                    warnings.add(&checked.warnings, point);
+                    warnings.add(&checked.warnings, &point.name());
+                    of_point.extend(checked.warnings);
                     outlines.push((Arc::clone(point), checked.names));
                     costs.extend(std::iter::repeat_n(checked.cost, self.repetitions as usize));
+                    memory.extend(std::iter::repeat_n(checked.memory, self.repetitions as usize));
                 }
                 Err(found) => problems.extend(found.0),
             }
+            by_point.push(of_point);
         }
         if !problems.is_empty() {
             return Err(Problems::in_order(problems));
         }
         let outline = Results::outline(outlines);
         self.check_claims(&outline)?;
+        self.check_columns(&outline)?;
         let repetitions = 0..self.repetitions;
         let cells = points.iter().flat_map(|point| {
             repetitions.clone().map(|repetition| Cell { point: Arc::clone(point), repetition })
         });
-        Ok(Plan { cells: cells.collect(), costs, warnings: warnings.of_points(points.len()), outline })
+        let warnings = warnings.of_points(points.len());
+        Ok(Plan { cells: cells.collect(), costs, memory, warnings, by_point, outline })
     }
 
-    /// Refuses more cells than anybody waits for, before any of them takes up room.
+    /// Refuses more cells than are likely to be meant, before any of them takes up room.
     fn check_count(&self) -> Result<(), Problem> {
         if self.max_cells == 0 {
             return Err(Problem::new("max_cells", "expected at least 1, found 0").at(&self.max_cells_place));
@@ -177,6 +191,17 @@ impl Study {
         }
     }
 
+    /// Finds every chosen column by name.
+    fn check_columns(&self, outline: &Results) -> Result<(), Problems> {
+        let mut problems = Vec::new();
+        for (i, (name, place)) in self.columns.iter().flatten().enumerate() {
+            if let Err(problem) = columns::chosen(outline, std::slice::from_ref(name)) {
+                problems.push(Problem { field: format!("columns.{i}"), ..problem.at(place) });
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(Problems::in_order(problems)) }
+    }
+
     /// Evaluates every claim on names alone.
     fn check_claims(&self, outline: &Results) -> Result<(), Problems> {
         let mut problems = Vec::new();
@@ -202,39 +227,10 @@ fn undone(axis: &Axis, case: &Case, left_out: &[Problem]) -> Option<Problem> {
     let notes: Vec<&Problem> =
         case.set.iter().map(|setting| note_at(&setting.path_place)).collect::<Option<_>>()?;
     let note = notes.first()?;
-    let message = format!("{} = {} comes to nothing: it is {}", axis.name, case.label, note.message);
+    let message = format!("{} = {} has no effect: it is {}", axis.name, case.label, note.message);
     let help = format!(
         "write the axis {} after the one that chooses, with an `only` of the labels that have the field",
         axis.name
     );
     Some(Problem { message, help: Some(help), ..(*note).clone() })
-}
-
-/// What is to be told once for all points that it is about.
-#[derive(Default)]
-struct Warnings(Vec<(String, Vec<String>)>);
-
-impl Warnings {
-    fn add(&mut self, warnings: &[String], point: &Point) {
-        for warning in warnings {
-            match self.0.iter_mut().find(|(known, _)| known == warning) {
-                Some((_, points)) => points.push(point.name()),
-                None => self.0.push((warning.clone(), vec![point.name()])),
-            }
-        }
-    }
-
-    /// Each with those of `all` points that it is about.
-    fn of_points(self, all: usize) -> Vec<String> {
-        /// As many names as a message can bear.
-        const MOST: usize = 3;
-        let told = self.0.into_iter().map(|(warning, points)| match points.len() {
-            count if count == all => warning,
-            count => {
-                let more = if count > MOST { "; …" } else { "" };
-                format!("{warning} ({count} of {all} points: {}{more})", points[..count.min(MOST)].join("; "))
-            }
-        });
-        told.collect()
-    }
 }

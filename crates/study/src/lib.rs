@@ -1,7 +1,7 @@
 //! What is compared: grids of cells, and claims about them.
 //!
 //! A study is a TOML file. Its cells are of one of two kinds: runs of a scenario, or measurements of a network that need no packet
-//! ([`Analysis`]). Axes are set over what the cells start from, every combination is run with every seed, and claims are held against
+//! ([`Analysis`]). Axes are set over what the cells start from, every combination is run with every seed, and claims are checked against
 //! the numbers.
 //!
 //! ```toml
@@ -87,16 +87,18 @@ mod remote;
 mod results;
 mod schema;
 mod tables;
+mod warnings;
 mod work;
 
 pub use analysis::Analysis;
 pub use cell::{Cell, Point};
 pub use cells::{CellEvent, CellReport, Running, Shard, run_cells};
 pub use claims::{
-    Binding, Expression, ExpressionError, Metrics, Outcome, Sample, Verdict, judge, significant,
+    Binding, Counting, Expression, ExpressionError, Judgement, LEVEL, Metrics, Outcome, Sample, Verdict,
+    judge, significant, two_digits,
 };
-pub use columns::Column;
-pub use file::{Axis, Base, Case, Claim, Form, Formula, Setting, Study, Use};
+pub use columns::{Column, column_sets};
+pub use file::{Axis, Base, Case, Claim, Form, Formula, Needs, Setting, Study, Use};
 pub use findings::{CellKind, Findings, PointFindings};
 pub use fingerprint::PROGRAM;
 pub use folder::{CellFolders, write_file};

@@ -61,7 +61,7 @@ impl Parcel {
         }
         let work = self.read(&moved).map_err(|problems| WorkError::Failed(problems.to_string()))?;
         let result = folder.path().join("result");
-        work.perform_as(&self.text, &result, &AtomicBool::new(false))?;
+        work.perform_as(&self.text, &result, &AtomicBool::new(false), &|_| ())?;
         read_folder(&result)
             .map_err(|error| WorkError::Failed(format!("its result cannot be read back: {error}")))
     }
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(parcel.files.len(), 1);
 
         let (here, there) = (root.path().join("here"), root.path().join("there"));
-        work.perform(&here, &AtomicBool::new(false)).unwrap();
+        work.perform(&here, &AtomicBool::new(false), &|_| ()).unwrap();
         // Where the parcel is opened there is no such file.
         fs::remove_file(root.path().join("net.txt")).unwrap();
         store(&there, &parcel.perform().unwrap()).unwrap();

@@ -91,6 +91,16 @@ impl Results {
         results
     }
 
+    /// Points with the numbers of their cells, as they were read back.
+    pub(crate) fn of_points(points: Vec<PointResults>) -> Self {
+        let mut results = Results::default();
+        for point in points {
+            results.metrics.extend(point.runs.iter().flatten().flat_map(Numbers::keys).cloned());
+            results.add(point);
+        }
+        results
+    }
+
     /// The numbers of one run that belongs to no study.
     pub(crate) fn of_one(name: &str, numbers: Numbers) -> Self {
         let metrics = numbers.keys().cloned().collect();
@@ -132,6 +142,11 @@ impl Results {
         names.into_iter().collect()
     }
 
+    /// The full names of all metrics that cells have or will have, in order.
+    pub(crate) fn all_metrics(&self) -> Vec<&str> {
+        self.metrics.iter().map(String::as_str).collect()
+    }
+
     /// Axis (where given) and label of `ecmp` or `load=0.5`.
     fn find_label<'a>(&self, wanted: &'a str) -> Result<(Option<&'a str>, &'a str), String> {
         let has = |axis: Option<&str>, label: &str| {
@@ -164,7 +179,7 @@ impl Results {
     /// The full name of a metric: itself, the name with the same words in another order (`p99_fct` is `fct.p99`), or
     /// the name that has these words and the fewest others, if there is only one such (`ooo_share` is
     /// `packets.ooo_share` and not that of a group).
-    fn find_metric(&self, wanted: &str) -> Result<&str, String> {
+    pub(crate) fn find_metric(&self, wanted: &str) -> Result<&str, String> {
         fn words(name: &str) -> Vec<&str> {
             let mut words: Vec<&str> = name.split(['.', '_']).collect();
             words.sort_unstable();
@@ -257,6 +272,10 @@ impl Metrics for Results {
 
     fn is_outline(&self) -> bool {
         self.is_outline
+    }
+
+    fn seeds(&self) -> usize {
+        self.points.iter().map(|point| point.runs.len()).max().unwrap_or(1)
     }
 }
 

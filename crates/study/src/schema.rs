@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use crate::columns::column_sets;
 use crate::file::{MAX_CELLS, MAX_REPETITIONS};
 use crate::measure::Measurement;
 
@@ -38,6 +39,13 @@ pub fn schema() -> Value {
             json!({ "description": "The most cells that the study may have.", "type": "integer", "minimum": 0, "default": MAX_CELLS }),
         ),
         ("axis", list("What is varied; every combination is a point.", axis())),
+        (
+            "columns",
+            json!({
+                "description": "The columns of the table of results: words for sets of them, or metrics as claims name them.",
+                "type": "array", "items": { "type": "string", "examples": column_sets().collect::<Vec<_>>() }, "minItems": 1,
+            }),
+        ),
         ("claims", list("What the results should show.", claim())),
         ("tables", list("Published tables: one claim per entry.", published_table())),
         ("small", change("What --small changes.")),
@@ -104,6 +112,7 @@ pub(crate) fn claim() -> Value {
         ("value", text("A number to show as measured; the sides of the comparison if absent.")),
         ("published", json!({ "description": "What the source reports." })),
         ("use", role()),
+        ("needs", needs()),
         ("source", text("Paper, section, figure.")),
         ("note", text("What a reader should know beside it.")),
     ];
@@ -128,6 +137,7 @@ pub(crate) fn published_table() -> Value {
             ),
         ),
         ("use", role()),
+        ("needs", needs()),
         ("source", text("Paper, section, table.")),
         (
             "rows",
@@ -151,6 +161,10 @@ fn count(description: &str, most: u64) -> Value {
 
 fn role() -> Value {
     json!({ "description": "gate: the study fails if it does not hold; report: it is only shown.", "enum": ["gate", "report"] })
+}
+
+fn needs() -> Value {
+    json!({ "description": "What it takes for a gate to hold over several seeds. interval: the comparison holds over the whole 95% interval of the difference; mean: the means satisfy it, whatever the interval.", "enum": ["interval", "mean"], "default": "interval" })
 }
 
 fn settings() -> Value {

@@ -2,7 +2,7 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `results.csv` | a row per cell that is done: its label on every axis, its seed, its folder, every metric |
+//! | `results.csv` | a row per cell that is done: its label on every axis, its seed, its folder, every metric; times end in `_us` |
 //! | `results.parquet` | the same; `units` in the file's metadata is a JSON object with the unit of every metric |
 //! | `study.json` | what is shown: [`Findings`] |
 
@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use netloom_parquet::{Field, Writer};
+use netloom_scenario::Problem;
 
 use crate::cell::Cell;
 use crate::cells::CellReport;
@@ -51,6 +52,39 @@ pub fn write_results(
     write(findings::FILE, serde_json::to_vec_pretty(findings).map_err(io::Error::from))
 }
 
+/// What times end in in `results.csv`, which has no metadata that could say their unit. Other names say it (`_bps`, `_bytes`, `dollars_`).
+const MICROSECONDS: &str = "_us";
+
+/// A metric's column in `results.csv`.
+fn csv_name(metric: &str) -> String {
+    if unit(metric) == "us" { format!("{metric}{MICROSECONDS}") } else { metric.to_owned() }
+}
+
+/// The metric of a column of `results.csv`.
+fn metric_of(column: &str) -> String {
+    let time = column.strip_suffix(MICROSECONDS).filter(|metric| unit(metric) == "us");
+    time.unwrap_or(column).to_owned()
+}
+
+/// The numbers of every cell in `results.csv`, by the cell's folder.
+pub(crate) fn read_cells(folder: &Path) -> Result<BTreeMap<String, Numbers>, Problem> {
+    let path = folder.join("results.csv");
+    let failed = |error: csv::Error| Problem::new("", format!("cannot read {}: {error}", path.display()));
+    let mut reader = csv::Reader::from_path(&path).map_err(failed)?;
+    let headings = reader.headers().map_err(failed)?.clone();
+    let mut cells = BTreeMap::new();
+    for row in reader.records() {
+        let row = row.map_err(failed)?;
+        let fields = || headings.iter().zip(&row);
+        let Some((_, place)) = fields().find(|(heading, _)| *heading == "folder") else { continue };
+        // Labels, seed and folder stand before the numbers.
+        let numbers = fields().skip_while(|(heading, _)| *heading != "folder").skip(1);
+        let numbers = numbers.filter_map(|(heading, value)| Some((metric_of(heading), value.parse().ok()?)));
+        cells.insert(place.to_owned(), numbers.collect());
+    }
+    Ok(cells)
+}
+
 /// The cells that are done, as a table.
 struct CellTable<'a> {
     axes: Vec<&'a str>,
@@ -81,7 +115,8 @@ impl<'a> CellTable<'a> {
 
     fn csv(&self) -> io::Result<Vec<u8>> {
         let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(self.axes.iter().chain(&["seed", "folder"]).chain(&self.metrics))?;
+        let axes = self.axes.iter().chain(&["seed", "folder"]).map(|name| (*name).to_owned());
+        writer.write_record(axes.chain(self.metrics.iter().map(|metric| csv_name(metric))))?;
         for row in &self.rows {
             for axis in &self.axes {
                 writer.write_field(row.label(axis).unwrap_or_default())?;
@@ -132,15 +167,20 @@ mod tests {
             cell(&[("scheme", "spray")], 3),
             cell(&[("scheme", "letflow")], 3),
         ];
-        let report =
-            |i: usize, result| CellReport { folder: format!("out/cells/{i}").into(), reused: false, result };
+        let report = |i: usize, result| CellReport {
+            folder: format!("out/cells/{i}").into(),
+            reused: false,
+            result,
+            warnings: vec!["transport: slow".to_owned()],
+            wall_s: None,
+        };
         let numbers =
             |p99| Numbers::from([("fct.p99".to_owned(), p99), ("packets.ooo_share".to_owned(), 0.25)]);
         let reports = [report(0, Some(Ok(numbers(1.5)))), report(1, Some(Ok(numbers(2.0)))), report(2, None)];
         let results = Results::new(cells.iter().zip(reports.iter().map(CellReport::numbers)));
         let table = CellTable::new(Path::new("out"), &cells, &reports, &results);
 
-        let expected = "scheme,gap,seed,folder,fct.p99,packets.ooo_share\n\
+        let expected = "scheme,gap,seed,folder,fct.p99_us,packets.ooo_share\n\
                         ecmp,\"1us, or 2\",3,cells/0,1.5,0.25\nspray,,3,cells/1,2,0.25\n";
         assert_eq!(String::from_utf8(table.csv().unwrap()).unwrap(), expected);
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use netloom_record::{Existing, Outcome, OutcomeWriter, Status};
-use netloom_scenario::{Node, Problem, Problems, Scenario, Value, check, prepare, simulate};
+use netloom_scenario::{Node, Problem, Problems, RunProgress, Scenario, Value, check, prepare, simulate};
 use netloom_units::{Bytes, Time};
 
 use crate::analysis::Analysis;
@@ -25,7 +25,7 @@ pub enum WorkError {
     /// It was stopped before its end.
     #[error("stopped")]
     Stopped,
-    /// It came to no good end.
+    /// It failed.
     #[error("{0}")]
     Failed(String),
 }
@@ -45,8 +45,20 @@ pub(crate) struct CheckedWork {
     pub(crate) names: Vec<String>,
     /// About how much work it is.
     pub(crate) cost: f64,
+    /// Bytes of memory that it needs at least; 0 if that is not known.
+    pub(crate) memory: u64,
     /// What is probably a mistake.
     pub(crate) warnings: Vec<String>,
+}
+
+/// A complete result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Finished {
+    pub(crate) numbers: Numbers,
+    /// What is probably a mistake.
+    pub(crate) warnings: Vec<String>,
+    /// Seconds that the run took; unknown of measurements.
+    pub(crate) wall_s: Option<f64>,
 }
 
 /// Files of a measurement's folder.
@@ -99,40 +111,56 @@ impl Work {
                 let checked = check(scenario, document)?;
                 let cost = bytes(scenario, checked.hosts, checked.total_messages);
                 let names = numbers(&checked.outline).into_keys().collect();
-                Ok(CheckedWork { names, cost, warnings: checked.warnings })
+                Ok(CheckedWork { names, cost, memory: checked.memory, warnings: checked.warnings })
             }
             Work::Measure(analysis, document) => {
                 analysis.check(document)?;
                 let names = analysis.measurement.quantities();
-                Ok(CheckedWork { names, cost: 1.0, warnings: Vec::new() })
+                Ok(CheckedWork { names, cost: 1.0, memory: 0, warnings: Vec::new() })
             }
         }
     }
 
-    /// The numbers of a complete result in `folder`, if there is one.
-    pub(crate) fn finished(&self, folder: &Path) -> Option<Numbers> {
+    /// The complete result in `folder`, if there is one.
+    pub(crate) fn finished(&self, folder: &Path) -> Option<Finished> {
         match self {
             Work::Run(..) => {
-                let summary = Outcome::read(folder).ok()?.summary;
-                (summary.status == Status::Complete).then(|| numbers(&summary))
+                let Outcome { summary, performance, .. } = Outcome::read(folder).ok()?;
+                (summary.status == Status::Complete).then(|| Finished {
+                    numbers: numbers(&summary),
+                    wall_s: Some(performance.wall_s),
+                    warnings: summary.warnings,
+                })
             }
             Work::Measure(..) => {
-                serde_json::from_str(&std::fs::read_to_string(folder.join(QUANTITIES)).ok()?).ok()
+                let text = std::fs::read_to_string(folder.join(QUANTITIES)).ok()?;
+                Some(Finished { numbers: serde_json::from_str(&text).ok()?, ..Finished::default() })
             }
         }
     }
 
     /// Does the work and writes the result to `folder`, which comes into being only when it is complete. A run ends early when
-    /// `stop` becomes true; a measurement does not.
-    pub(crate) fn perform(&self, folder: &Path, stop: &AtomicBool) -> Result<(), WorkError> {
+    /// `stop` becomes true, and tells `news` which share of it is done; a measurement does neither.
+    pub(crate) fn perform(
+        &self,
+        folder: &Path,
+        stop: &AtomicBool,
+        news: &dyn Fn(f64),
+    ) -> Result<(), WorkError> {
         let text = self.to_toml().map_err(|problem| WorkError::Failed(problem.to_string()))?;
-        self.perform_as(&text, folder, stop)
+        self.perform_as(&text, folder, stop, news)
     }
 
     /// The same; the result says that `text` was done.
-    pub(crate) fn perform_as(&self, text: &str, folder: &Path, stop: &AtomicBool) -> Result<(), WorkError> {
+    pub(crate) fn perform_as(
+        &self,
+        text: &str,
+        folder: &Path,
+        stop: &AtomicBool,
+        news: &dyn Fn(f64),
+    ) -> Result<(), WorkError> {
         match self {
-            Work::Run(scenario, document) => run(scenario, document, text, folder, stop),
+            Work::Run(scenario, document) => run(scenario, document, text, folder, stop, news),
             Work::Measure(analysis, _) => measure(analysis, text, folder),
         }
     }
@@ -165,12 +193,23 @@ fn run(
     text: &str,
     folder: &Path,
     stop: &AtomicBool,
+    news: &dyn Fn(f64),
 ) -> Result<(), WorkError> {
+    /// A step that can be seen.
+    const STEP: f64 = 0.005;
     let unwritable = |error: netloom_record::OutcomeError| WorkError::Unwritable(error.to_string());
     let writer = OutcomeWriter::prepare(folder, Existing::Replace).map_err(unwritable)?;
     let ready = prepare(scenario, document).map_err(|problems| WorkError::Failed(problems.to_string()))?;
-    let observe =
-        |_| if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let (messages, until) = (ready.total_messages, scenario.measure.until);
+    let mut told = 0.0;
+    let observe = |progress: RunProgress| {
+        let share = progress.share(messages, until).unwrap_or(0.0);
+        if share >= told + STEP {
+            told = share;
+            news(share);
+        }
+        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
     let (ran, records) =
         simulate(scenario, ready, 1, observe).map_err(|error| WorkError::Failed(error.to_string()))?;
     writer.write(text, &ran.summary, &records, &ran.performance).map_err(unwritable)?;

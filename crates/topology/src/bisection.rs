@@ -31,9 +31,22 @@ const MOST_IMPROVED: u32 = 20_000;
 pub struct Bisection {
     /// No bisection has less: the eigenvalue bound less the residual of its iteration, or the bound by permutations if
     /// that is larger; absent if the iteration did not converge.
+    #[serde(rename = "at_least_bps", serialize_with = "bits_per_second")]
     pub at_least: Option<Rate>,
     /// A bisection of this bandwidth was found (spectral split, improved by exchanges).
+    #[serde(rename = "at_most_bps", serialize_with = "bits_per_second")]
     pub at_most: Rate,
+}
+
+/// Writes a rate as a number, in bit/s: who reads it wants to compute with it.
+fn bits_per_second<S: serde::Serializer>(
+    rate: &(impl Into<Option<Rate>> + Copy),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match (*rate).into() {
+        Some(Rate(bps)) => serializer.serialize_u64(bps),
+        None => serializer.serialize_none(),
+    }
 }
 
 /// Bounds the bisection bandwidth; `None` if fewer than two switches have hosts or the network is too large.

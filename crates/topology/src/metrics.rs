@@ -41,6 +41,7 @@ pub struct Metrics {
     /// Bounds on the bisection bandwidth; absent if fewer than two switches have hosts, or there are too many.
     pub bisection: Option<Bisection>,
     /// Bandwidth with which half of the hosts can send, to compare the bisection with, in bit/s.
+    #[serde(rename = "half_injection_bps")]
     pub half_injection: u64,
 }
 

@@ -54,6 +54,23 @@ kinds! {
     pub fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError>;
 }
 
+impl Topology {
+    /// The same network with the defaults written down that its kind would fall back on: the size, rate and latency where none is given.
+    /// Fields that follow another one, such as `host_rate` the `rate`, stay absent, so that they still follow it.
+    pub fn with_defaults(mut self) -> Self {
+        match &mut self {
+            Topology::FatTree(tree) => tree.fill(),
+            Topology::SlimFly(slim_fly) => slim_fly.fill(),
+            Topology::Dragonfly(dragonfly) => dragonfly.fill(),
+            Topology::EquivalentJellyfish(jellyfish) => {
+                *jellyfish.of = jellyfish.of.as_ref().clone().with_defaults();
+            }
+            _ => {}
+        }
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -49,7 +49,7 @@ impl Side {
             Shown::Run(outcome) => {
                 let mut fields = BTreeMap::new();
                 flatten(&Node::parse(&Source::new("scenario.toml", outcome.scenario))?, "", &mut fields);
-                Ok(Side { found: Findings::of_run(numbers(&outcome.summary)), scenario: Some(fields) })
+                Ok(Side { found: Findings::of_run(numbers(&outcome.summary), None)?, scenario: Some(fields) })
             }
         }
     }
@@ -153,9 +153,10 @@ fn remark(a: Option<Estimate>, b: Option<Estimate>) -> &'static str {
 fn claims(a: &Findings, b: &Findings) -> String {
     let mut text = String::new();
     for claim in &a.claims {
-        if let Some(other) = b.claims.iter().find(|other| other.id == claim.id && other.holds != claim.holds)
+        if let Some(other) =
+            b.claims.iter().find(|other| other.id == claim.id && other.verdict != claim.verdict)
         {
-            let (first, second) = (findings::holds(claim), findings::holds(other));
+            let (first, second) = (findings::verdict(claim), findings::verdict(other));
             let (of_a, of_b) = (&claim.measured, &other.measured);
             text += &format!("claim {}: {first} ({of_a}) in A, {second} ({of_b}) in B\n", claim.id);
         }

@@ -12,6 +12,6 @@ use crate::input::load;
 pub(crate) fn explain(args: &ScenarioArgs) -> Result<(), Failure> {
     let loaded = load(&args.scenario, &args.changes)?.warn();
     prepare(&loaded.scenario, &loaded.document)?;
-    std::io::stdout().write_all(loaded.scenario.to_toml()?.as_bytes())?;
+    std::io::stdout().write_all(loaded.scenario.explained()?.as_bytes())?;
     Ok(())
 }

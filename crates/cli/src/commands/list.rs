@@ -1,4 +1,6 @@
-//! `netloom list`: everything a user may write.
+//! `netloom list`: everything a user may write, by name or by a word to search for.
+
+mod search;
 
 use std::io::Write;
 
@@ -24,7 +26,17 @@ pub(crate) fn list(args: &ListArgs) -> Result<(), Failure> {
         };
     };
     let places = places(&chapters);
-    match (find(name, &chapters, &places)?, args.json) {
+    let found = match find(name, &chapters, &places) {
+        Ok(found) => found,
+        Err(unknown) => {
+            let hits = search::search(name, &chapters, &places);
+            if hits.is_empty() {
+                return Err(unknown.into());
+            }
+            return if args.json { search::print_json(&hits) } else { search::print(&hits, name) };
+        }
+    };
+    match (found, args.json) {
         (Found::Everything, false) => print_overview(&chapters),
         (Found::Everything, true) => print_json(&entries(&chapters, |_, _| true)),
         (Found::Entries(found), false) => print_full(&found),
@@ -75,8 +87,52 @@ fn find<'a>(name: &str, chapters: &'a [Chapter], places: &'a [Place<'a>]) -> Res
     if fields.is_empty() { Err(unknown(name, chapters, places)) } else { Ok(Found::Fields(fields)) }
 }
 
-/// The reference of scenarios and studies, and the kinds that only options of commands take.
+/// The reference of scenarios and studies, and the kinds that only options of commands take, in plain text.
 pub(super) fn chapters() -> Vec<Chapter> {
+    fn plain_field(field: &mut FieldInfo) {
+        field.doc = plain(&field.doc);
+        field.values.iter_mut().for_each(|value| value.doc = plain(&value.doc));
+        field.fields.iter_mut().for_each(plain_field);
+    }
+    let mut chapters = written_chapters();
+    for entry in chapters.iter_mut().flat_map(|chapter| &mut chapter.entries) {
+        entry.doc = plain(&entry.doc);
+        entry.fields.iter_mut().for_each(plain_field);
+    }
+    chapters
+}
+
+/// A text without the links of Rust's documentation: of `[text](target)` the text, of `[Target]` in backquotes its last word.
+fn plain(doc: &str) -> String {
+    let mut text = String::with_capacity(doc.len());
+    let mut rest = doc;
+    while let Some(start) = rest.find('[') {
+        text += &rest[..start];
+        let inner = &rest[start + 1..];
+        let (label, is_code) = match inner.strip_prefix('`') {
+            Some(code) => (code.split_once("`]").map(|(label, after)| (label, after)), true),
+            None => (inner.split_once("](").map(|(label, after)| (label, after)), false),
+        };
+        match label {
+            Some((label, after)) if is_code && !label.contains(['`', ' ']) => {
+                let target = after.strip_prefix('(').and_then(|after| after.split_once(')'));
+                text += &format!("`{}`", label.rsplit("::").next().unwrap_or(label));
+                rest = target.map_or(after, |(_, after)| after);
+            }
+            Some((label, after)) if !is_code && !label.contains(['[', '\n']) && after.contains(')') => {
+                text += label;
+                rest = after.split_once(')').map_or("", |(_, after)| after);
+            }
+            _ => {
+                text.push('[');
+                rest = inner;
+            }
+        }
+    }
+    text + rest
+}
+
+fn written_chapters() -> Vec<Chapter> {
     fn option<K: Kind>(name: &'static str, path: &'static str, doc: &'static str) -> Chapter {
         Chapter { file: "options", name, path, doc, choice: Some("kind"), entries: K::kinds() }
     }
@@ -128,7 +184,10 @@ fn unknown(name: &str, chapters: &[Chapter], places: &[Place]) -> Problem {
     let names = names.filter(|name| !name.is_empty());
     let fields = places.iter().map(|place| place.field.name.as_str());
     let values = places.iter().flat_map(|place| place.field.values.iter().map(|value| value.name.as_str()));
-    let problem = Problem::new("", format!("nothing that can be written is called `{}`", shorten(name)));
+    let problem = Problem::new(
+        "",
+        format!("no kind, preset, field or value is called or mentions `{}`", shorten(name)),
+    );
     problem.help(suggest(name, names.chain(fields).chain(values)))
 }
 
@@ -233,16 +292,17 @@ fn print_overview(chapters: &[Chapter]) -> Result<(), Failure> {
         for entry in &chapter.entries {
             match chapter.choice {
                 Some(choice) => {
+                    let name = format!("  {choice} = {:<22} ", format!("{:?}", entry.name));
+                    let hang = name.chars().count();
                     writeln!(
                         out,
-                        "  {choice} = {:<22} {}",
-                        format!("{:?}", entry.name),
-                        first_sentence(&entry.doc)
+                        "{}",
+                        crate::show::wrap(&format!("{name}{}", first_sentence(&entry.doc)), hang)
                     )?;
                 }
                 None => {
                     let names: Vec<&str> = entry.fields.iter().map(|field| field.name.as_str()).collect();
-                    writeln!(out, "  fields: {}", names.join(", "))?;
+                    writeln!(out, "{}", crate::show::wrap(&format!("  fields: {}", names.join(", ")), 10))?;
                 }
             }
         }
@@ -250,7 +310,7 @@ fn print_overview(chapters: &[Chapter]) -> Result<(), Failure> {
     }
     writeln!(
         out,
-        "netloom list NAME shows the parameters, defaults and sources of an axis, a kind, a preset, a field or a value."
+        "netloom list NAME explains an axis, a kind, a preset, a field or a value; any other word is searched for."
     )?;
     Ok(())
 }
@@ -316,7 +376,36 @@ pub(super) fn first_sentence(doc: &str) -> String {
     end.map_or(flat.clone(), |end| flat[..=end].to_owned())
 }
 
+/// A text behind some spaces; on a terminal its paragraphs are as wide as that allows.
 fn indent(text: &str, spaces: usize) -> String {
+    match crate::show::width() {
+        Some(width) => indent_within(text, spaces, width),
+        None => indent_lines(text, spaces),
+    }
+}
+
+fn indent_within(text: &str, spaces: usize, width: usize) -> String {
+    let mut paragraphs: Vec<String> = vec![String::new()];
+    for line in text.trim_end().lines() {
+        // Lists, tables and indented text keep their lines.
+        let begins =
+            line.trim().is_empty() || line.starts_with([' ', '-', '|', '*', '[']) || line.contains(" = ");
+        match paragraphs.last_mut() {
+            Some(last) if !begins && !last.trim().is_empty() => {
+                last.push(' ');
+                last.push_str(line);
+            }
+            _ => paragraphs.push(line.to_owned()),
+        }
+    }
+    let wrapped = paragraphs.iter().skip_while(|paragraph| paragraph.is_empty()).map(|paragraph| {
+        let line = indent_lines(paragraph, spaces);
+        crate::show::wrap_within(&line, width, spaces)
+    });
+    wrapped.collect::<Vec<_>>().join("\n")
+}
+
+fn indent_lines(text: &str, spaces: usize) -> String {
     let indented = |line: &str| if line.is_empty() { String::new() } else { format!("{:spaces$}{line}", "") };
     let lines: Vec<String> = text.trim_end().lines().map(indented).collect();
     lines.join("\n")
@@ -348,6 +437,43 @@ mod tests {
         assert_eq!(first_sentence(doc), "Trees (SPAIN, sec. 4, by J. Mudigonda).");
         assert_eq!(first_sentence("By J. Yen, one. Two."), "By J. Yen, one.");
         assert_eq!(first_sentence("No stop"), "No stop");
+    }
+
+    /// Texts are written for Rust's documentation, too; people read them without its syntax.
+    #[test]
+    fn texts_are_plain() {
+        fn texts<'a>(field: &'a FieldInfo, found: &mut Vec<(&'a str, &'a str)>) {
+            found.push((&field.name, &field.doc));
+            found.extend(field.values.iter().map(|value| (value.name.as_str(), value.doc.as_str())));
+            field.fields.iter().for_each(|inner| texts(inner, found));
+        }
+        let chapters = chapters();
+        let mut all = Vec::new();
+        for chapter in &chapters {
+            all.push((chapter.name, chapter.doc));
+            for entry in &chapter.entries {
+                all.push((entry.name, entry.doc.as_str()));
+                entry.fields.iter().for_each(|field| texts(field, &mut all));
+            }
+        }
+        assert!(all.len() > 700, "{}", all.len());
+        for (name, text) in all {
+            // Public C++ code is cited with its scopes, functions of studies with their calls.
+            for syntax in ["[`", "](", "Self::", "crate::", "super::", "```", "u32::", "u16::", "u64::"] {
+                assert!(!text.contains(syntax), "{name}: {syntax} in {text}");
+            }
+        }
+        assert_eq!(
+            plain("See [`Map::Random`], [the page](a.md) and [`x`](super::x); a[3] `[b]`."),
+            "See `Random`, the page and `x`; a[3] `[b]`."
+        );
+    }
+
+    #[test]
+    fn paragraphs_are_as_wide_as_the_terminal() {
+        let text = "One two three\nfour five.\n\nSix:\n- a list\n- of two";
+        let expected = "  One two three four\n  five.\n\n  Six:\n  - a list\n  - of two";
+        assert_eq!(indent_within(text, 2, 20), expected);
     }
 
     /// What an editor completes, `netloom list` explains.

@@ -6,6 +6,7 @@ pub(crate) mod explain;
 pub(crate) mod fct;
 pub(crate) mod from_htsim;
 pub(crate) mod from_ns3;
+pub(crate) mod init;
 pub(crate) mod layers;
 pub(crate) mod list;
 pub(crate) mod manual;

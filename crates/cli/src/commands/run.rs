@@ -36,8 +36,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     })?;
 
     let stop = interrupt::flag();
+    let threads = args.threads.map_or_else(|| idle_threads(ready.hosts + ready.switches), usize::from);
     let mut line = RunLine::new(ready.total_messages, scenario.measure.until, args.quiet);
-    let result = finish(scenario, ready, usize::from(args.threads), &writer, |progress| {
+    let result = finish(scenario, ready, threads, &writer, |progress| {
         line.update(progress);
         if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -58,5 +59,33 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         }
         Status::Complete => Ok(()),
         Status::Interrupted => Err(Failure::Interrupted),
+    }
+}
+
+/// As many threads as pay: the cores that nobody else uses, and no more than the network has work for. The result is the same for any number.
+fn idle_threads(nodes: u32) -> usize {
+    /// With fewer hosts and switches for each thread, threads wait for each other more than they work.
+    const NODES_PER_THREAD: u32 = 256;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    // Linux says how many processes have wanted a core in the last minute; where nothing says it, all cores count as idle.
+    let load = std::fs::read_to_string("/proc/loadavg").ok();
+    let busy: f64 = load.and_then(|text| text.split(' ').next()?.parse().ok()).unwrap_or(0.0);
+    threads_for(nodes / NODES_PER_THREAD, cores, busy)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a load from 0 on; saturates")]
+fn threads_for(most: u32, cores: usize, busy: f64) -> usize {
+    let idle = cores.saturating_sub(busy.round() as usize);
+    idle.min(most as usize).clamp(1, 256)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_as_many_as_cores_are_idle_and_the_network_keeps_busy() {
+        assert_eq!([threads_for(5, 2, 0.2), threads_for(5, 2, 1.2), threads_for(5, 2, 7.0)], [2, 1, 1]);
+        assert_eq!([threads_for(0, 64, 0.0), threads_for(5, 64, 0.0), threads_for(5, 64, 61.0)], [1, 5, 3]);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use netloom_record::Outcome;
 use netloom_scenario::Problem;
-use netloom_study::Findings;
+use netloom_study::{Findings, numbers};
 
 use crate::args::ShowArgs;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ impl Shown {
         let nothing = || {
             let hint = netloom_report::hint(dir);
             let message = format!(
-                "{} is no outcome and no study: it holds neither summary.json nor study.json{hint}",
+                "{} is neither an outcome nor a study: it contains neither summary.json nor study.json{hint}",
                 dir.display(),
             );
             Failure::from(Problem::new("DIR", message))
@@ -46,11 +46,20 @@ impl Shown {
 
 /// Prints what the run or the study printed when it ended.
 pub(crate) fn show(args: &ShowArgs) -> Result<(), Failure> {
-    let text = match (Shown::read(&args.dir)?, args.json) {
-        (Shown::Study(found), true) => json(&found)?,
-        (Shown::Study(found), false) => findings::text(&found),
-        (Shown::Run(outcome), true) => json(&outcome.summary)?,
-        (Shown::Run(outcome), false) => summary::show(&outcome.summary, &outcome.performance),
+    let text = match (Shown::read(&args.dir)?, args.json, &args.columns) {
+        (Shown::Study(found), true, None) => json(&found)?,
+        (Shown::Study(found), true, Some(columns)) => json(&found.with_columns(&args.dir, columns)?)?,
+        (Shown::Study(found), false, None) => findings::text(&found, &found.warnings),
+        (Shown::Study(found), false, Some(columns)) => {
+            let found = found.with_columns(&args.dir, columns)?;
+            findings::text(&found, &found.warnings)
+        }
+        (Shown::Run(outcome), true, None) => json(&outcome.summary)?,
+        (Shown::Run(outcome), false, None) => summary::show(&outcome.summary, &outcome.performance),
+        (Shown::Run(outcome), is_json, Some(columns)) => {
+            let found = Findings::of_run(numbers(&outcome.summary), Some(columns))?;
+            if is_json { json(&found)? } else { findings::text(&found, &outcome.summary.warnings) }
+        }
     };
     write!(crate::show::out(), "{text}")?;
     Ok(())

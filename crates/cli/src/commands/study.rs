@@ -1,23 +1,24 @@
-//! `netloom study`: cells on all cores, held against claims.
+//! `netloom study`: cells on all cores, checked against claims.
+
+mod dry_run;
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
-use netloom_scenario::{Node, Source};
+use netloom_scenario::{Node, Problem, Source};
 use netloom_study::{
-    Cell, CellEvent, CellFolders, CellReport, Findings, Form, PROGRAM, Running, Study, Verdict, WorkError,
-    judge, run_cells, write_results,
+    Cell, CellEvent, CellFolders, CellReport, Findings, Form, PROGRAM, Plan, Running, Study, Verdict,
+    WorkError, judge, run_cells, write_results,
 };
 
 use crate::args::StudyArgs;
 use crate::failure::{Failure, complain, strictly};
 use crate::files::unwritable;
-use crate::{findings, interrupt, show};
+use crate::progress::StudyProgress;
+use crate::{findings, interrupt};
 
 /// Reads the study, checks all of it, runs what is not done yet, judges the claims, writes and shows the results.
 pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
@@ -28,6 +29,10 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
     let mut study = Study::read(&document, args.form())?;
     study.set(&args.set)?;
     let plan = study.plan()?;
+    if let Some(columns) = &args.columns {
+        plan.check_columns(columns)
+            .map_err(|problem| Problem { field: "--columns".to_owned(), ..problem })?;
+    }
     if args.strict && !plan.warnings.is_empty() {
         return Err(strictly(&plan.warnings));
     }
@@ -37,10 +42,13 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
     let cells = &plan.cells;
 
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&args.study, args.form()));
+    if args.dry_run {
+        return dry_run::show(args, &study, &plan, &folder);
+    }
     let cell_folder = folder.join("cells");
     let folders = CellFolders::open(&cell_folder).map_err(|error| unwritable(&cell_folder, &error))?;
     let stop = interrupt::flag();
-    let reports = run(args, cells, &folders, &stop)?;
+    let reports = run(args, &plan, &folders, &stop)?;
     let ending = Ending::of(cells, &reports, &stop);
     if let Some(message) = ending.unwritable {
         // There is no room for the results either.
@@ -57,7 +65,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
     }
     let results = plan.results(&reports);
     let verdicts = judge(&study.claims, &results);
-    let found = Findings::new(&study, cells, &reports, &results, verdicts, &folder);
+    let found = Findings::new(&study, &plan, &reports, &results, verdicts, &folder, args.columns.as_deref())?;
     write_results(&folder, cells, &reports, &results, &found)
         .map_err(|error| Failure::Output(error.to_string()))?;
     for (cell, message) in &ending.failures {
@@ -68,8 +76,13 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
         return Err(ending.incomplete());
     }
 
-    print(args, &found, &folder)?;
+    // What the plan warned of was printed before the runs.
+    let of_runs = plan.warnings_of(&reports);
+    print(args, &found, &of_runs, &folder)?;
     care_for_stale(args, &folders, &reports)?;
+    if args.strict && !of_runs.is_empty() {
+        return Err(Failure::Output(format!("--strict: {}", of_runs.join("; "))));
+    }
     if ending.failures.is_empty() && !found.claims.iter().any(Verdict::fails) {
         Ok(())
     } else {
@@ -105,30 +118,25 @@ fn on_dask(args: &StudyArgs, address: &str) -> Failure {
 
 fn run(
     args: &StudyArgs,
-    cells: &[Cell],
+    plan: &Plan,
     folders: &CellFolders,
     stop: &AtomicBool,
 ) -> Result<Vec<CellReport>, Failure> {
-    let workers = match args.workers {
+    let workers = workers(args);
+    let progress = StudyProgress::new(plan, args.quiet);
+    let news = |event: CellEvent<'_>| progress.update(event);
+    let running = Running { program: PROGRAM, workers, shard: args.shard, stop };
+    let reports = run_cells(&plan.cells, folders, &running, &news);
+    progress.finish();
+    Ok(reports?)
+}
+
+/// How many cells run at a time.
+fn workers(args: &StudyArgs) -> usize {
+    match args.workers {
         Some(workers) => usize::from(workers),
         None => std::thread::available_parallelism().map_or(1, usize::from),
-    };
-    let bar = if args.quiet { ProgressBar::hidden() } else { ProgressBar::new(cells.len() as u64) };
-    if let Ok(style) =
-        ProgressStyle::with_template("{bar:30} {pos} of {len} cells, {elapsed}, {eta} left {msg}")
-    {
-        bar.set_style(style);
     }
-    // A cell may take minutes; the clock shows that it goes on.
-    bar.enable_steady_tick(Duration::from_millis(200));
-    let news = |event: CellEvent<'_>| match event {
-        CellEvent::Started(i) => bar.set_message(show::visible(&cells[i].point.name()).into_owned()),
-        CellEvent::Ended(..) => bar.inc(1),
-    };
-    let running = Running { program: PROGRAM, workers, shard: args.shard, stop };
-    let reports = run_cells(cells, folders, &running, &news);
-    bar.finish_and_clear();
-    Ok(reports?)
 }
 
 /// How the cells ended.
@@ -169,12 +177,12 @@ impl<'a> Ending<'a> {
 }
 
 /// Prints tables, or JSON.
-fn print(args: &StudyArgs, found: &Findings, folder: &Path) -> Result<(), Failure> {
+fn print(args: &StudyArgs, found: &Findings, warnings: &[String], folder: &Path) -> Result<(), Failure> {
     let mut out = crate::show::out();
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(found).map_err(std::io::Error::from)?)?;
     } else if !args.quiet {
-        writeln!(out, "{}results in {}", findings::text(found), folder.display())?;
+        writeln!(out, "{}results in {}", findings::text(found, warnings), folder.display())?;
     }
     Ok(())
 }
@@ -196,8 +204,7 @@ fn care_for_stale(args: &StudyArgs, folders: &CellFolders, reports: &[CellReport
             writeln!(out, "{} stale cells removed", stale.len())?;
         }
     } else if !is_silent {
-        let heading =
-            "belong to another build of netloom or another text of the study; --clean removes them:";
+        let heading = "are left from another build of netloom or an earlier version of the study; --clean removes them:";
         writeln!(out, "{} stale cells {heading}", stale.len())?;
         for cell in stale.iter().take(MOST) {
             writeln!(out, "  {}", cell.display())?;

@@ -41,24 +41,24 @@ pub(crate) fn throughput(args: &ThroughputArgs) -> Result<(), Failure> {
     writeln!(out, "{}", network.name())?;
     writeln!(
         out,
-        "throughput   {value} (1: every host of the traffic sends at link rate; host links are not counted)"
+        "throughput   {value} (1: every sending host sends at link rate; host links are not counted)"
     )?;
     writeln!(out, "method       {}", report.method)?;
     writeln!(
         out,
-        "no routing   can exceed {} (capacity over path length)",
+        "upper bound  {} for any routing (capacity over path length)",
         significant(report.length_bound)
     )?;
     writeln!(
         out,
-        "traffic      {} router pairs, {} links' worth in all",
+        "traffic      {} router pairs, {} links of capacity in all",
         report.commodities,
         significant(report.demand)
     )?;
     if report.draws.len() > 1 {
         let most = report.draws.iter().copied().fold(0.0, f64::max);
         let range = format!("{} to {}", significant(bounds.value()), significant(most));
-        writeln!(out, "draws        {} matchings that carry {range}; the least counts", report.draws.len())?;
+        writeln!(out, "draws        {} matchings with {range}; the lowest is reported", report.draws.len())?;
     }
     if report.paths > 0 {
         writeln!(out, "paths        {} in {} layers", report.paths, report.layers)?;

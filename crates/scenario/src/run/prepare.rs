@@ -29,6 +29,8 @@ pub struct Ready {
     pub outline: Summary,
     /// What is probably a mistake, each in one sentence.
     pub warnings: Vec<String>,
+    /// How many hosts the network has.
+    pub hosts: u32,
     /// How many switches the network has.
     pub switches: u32,
 }
@@ -42,9 +44,9 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
     let total_messages = plan.total_messages;
     let mut warnings = left_out(document);
     warnings.extend(warnings::before(scenario, &network, &plan));
-    let switches = network.switches();
+    let (hosts, switches) = (network.hosts(), network.switches());
     let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
-    Ok(Ready { simulation, total_messages, outline, warnings, switches })
+    Ok(Ready { simulation, total_messages, outline, warnings, hosts, switches })
 }
 
 /// What is known of a run that [`prepare`] does not refuse.
@@ -58,6 +60,8 @@ pub struct Checked {
     pub outline: Summary,
     /// As in [`Ready`].
     pub warnings: Vec<String>,
+    /// Bytes of memory that network, routes and busy hosts take at least; what a run has in flight is not known before it.
+    pub memory: u64,
 }
 
 /// Refuses what [`prepare`] refuses. Routes are built only where something depends on which they are, so that many scenarios can be checked
@@ -68,10 +72,11 @@ pub struct Checked {
 pub fn check(scenario: &Scenario, document: &Node) -> Result<Checked, Problems> {
     let Built { network, config, plan, outline } = build(scenario, document)?;
     let (hosts, total_messages) = (network.hosts(), plan.total_messages);
+    let memory = routes(&network) + busy_network(&network, &plan);
     let mut warnings = left_out(document);
     warnings.extend(warnings::before(scenario, &network, &plan));
     Simulation::check(network, config, plan).map_err(|error| sim_problem(&error, document))?;
-    Ok(Checked { hosts, total_messages, outline, warnings })
+    Ok(Checked { hosts, total_messages, outline, warnings, memory })
 }
 
 /// The fields that a kind or preset chosen after them does not have, each in one sentence.
@@ -141,11 +146,7 @@ fn cut_between(network: &Network, (a, b): (NodeId, NodeId)) -> Fault {
 /// what was measured: what passes may still be too much, what is refused is.
 fn check_memory(scenario: &Scenario, network: &Network, document: &Node) -> Result<(), Problems> {
     let channels = u64::from(network.channels());
-    let mut edges: Vec<u32> = (0..network.hosts()).map(|host| network.edge_switch(host)).collect();
-    edges.sort_unstable();
-    edges.dedup();
-    let routes = 4 * u64::from(network.switches()) * edges.len() as u64;
-    check_network(network, routes + idle_network(network), document)?;
+    check_network(network, routes(network) + idle_network(network), document)?;
     // Rows of series are kept until they are written.
     let measure = &scenario.measure;
     if let (Some(interval), Some(until)) = (measure.sample, measure.until)
@@ -170,15 +171,28 @@ fn check_memory(scenario: &Scenario, network: &Network, document: &Node) -> Resu
     Ok(())
 }
 
+/// What routes take: four bytes at each switch for each one that has hosts.
+fn routes(network: &Network) -> u64 {
+    let mut edges: Vec<u32> = (0..network.hosts()).map(|host| network.edge_switch(host)).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    4 * u64::from(network.switches()) * edges.len() as u64
+}
+
 /// What a network takes in which nothing happens, without routes.
 fn idle_network(network: &Network) -> u64 {
     u64::from(network.channels()) * 20 + u64::from(network.hosts()) * 40
 }
 
-/// Refuses a network all of whose hosts that have something to send do not fit into memory, each with its port and that of its switch.
-fn check_busy(network: &Network, plan: &Plan, document: &Node) -> Result<(), Problems> {
+/// The same with all hosts that have something to send, each with its port and that of its switch.
+fn busy_network(network: &Network, plan: &Plan) -> u64 {
     let busy = plan.hosts.iter().filter(|work| !work.is_idle()).count();
-    check_network(network, idle_network(network) + 1000 * busy as u64, document)
+    idle_network(network) + 1000 * busy as u64
+}
+
+/// Refuses a network all of whose hosts that have something to send do not fit into memory.
+fn check_busy(network: &Network, plan: &Plan, document: &Node) -> Result<(), Problems> {
+    check_network(network, busy_network(network, plan), document)
 }
 
 fn check_network(network: &Network, bytes: u64, document: &Node) -> Result<(), Problems> {

@@ -14,6 +14,15 @@ pub struct RunProgress {
     pub packet_hops: u64,
 }
 
+impl RunProgress {
+    /// Which share of a run is done, by flows (of `flows` in all) or by time (of `until`), whichever is further; `None` if neither is known.
+    pub fn share(&self, flows: Option<u64>, until: Option<Time>) -> Option<f64> {
+        let by_flows = flows.map(|flows| self.flows_done as f64 / flows.max(1) as f64);
+        let by_time = until.map(|until| self.time.as_secs_f64() / until.as_secs_f64());
+        [by_flows, by_time].into_iter().flatten().reduce(f64::max)
+    }
+}
+
 /// A run that has ended.
 #[derive(Clone, Debug)]
 pub struct Finished {

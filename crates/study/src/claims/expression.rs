@@ -16,6 +16,9 @@
 use std::fmt;
 use std::ops::Range;
 
+use netloom_record::Estimate;
+
+use super::certainty::estimate;
 use super::parser::parse;
 use super::term::{Form, Term};
 
@@ -56,6 +59,27 @@ pub trait Metrics {
     fn is_outline(&self) -> bool {
         false
     }
+
+    /// How many seeds every point was run with.
+    fn seeds(&self) -> usize {
+        1
+    }
+
+    /// Which comparisons `count_over` counts.
+    fn counting(&self) -> Counting {
+        Counting::Means
+    }
+}
+
+/// Which comparisons `count_over` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// Those that the means satisfy.
+    Means,
+    /// Those that hold at the level of the intervals.
+    Certain,
+    /// Those that are not refuted at that level.
+    Possible,
 }
 
 /// An axis at one of its labels.
@@ -104,6 +128,16 @@ pub fn significant(number: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// Half of an interval, which needs no more than two digits.
+#[expect(clippy::cast_possible_truncation, reason = "−324 to 308, as the number is finite and not zero")]
+pub fn two_digits(number: f64) -> String {
+    if number == 0.0 || !number.is_finite() {
+        return number.to_string();
+    }
+    let scale = 10f64.powi(number.abs().log10().floor() as i32 - 1);
+    significant((number / scale).round() * scale)
+}
+
 /// An expression that cannot be read or computed, and which part is to blame.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
@@ -138,7 +172,25 @@ impl Expression {
         self.root.evaluate(metrics)
     }
 
-    /// The values on both sides of the comparison, e.g. `12.3 <= 14.1`; for a conjunction all of them.
+    /// Whether the comparison holds over the seeds, at the 95% level; `None` where the intervals allow both answers. With one seed it is
+    /// what [`evaluate`](Self::evaluate) says.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn judge(&self, metrics: &dyn Metrics) -> Result<Option<bool>, ExpressionError> {
+        self.root.judge(metrics)
+    }
+
+    /// The number that the expression comes to, with its 95% interval over the seeds.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate); a comparison.
+    pub fn estimate(&self, metrics: &dyn Metrics) -> Result<Estimate, ExpressionError> {
+        estimate(metrics, |metrics| self.root.number(metrics))
+    }
+
+    /// The values on both sides of the comparison, e.g. `12.3 <= 14.1`, and the difference with its interval where seeds differ; for a
+    /// conjunction all of them.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
@@ -217,6 +269,118 @@ mod tests {
                 _ => Err(format!("there is no axis `{axis}`")),
             }
         }
+    }
+
+    /// Four seeds: `a` is 10 to 13, `b` always 1 more than `a`, `c` 8 to 20, `same` 0.1 in every seed, and `zero` 0.
+    struct Seeds;
+
+    impl Metrics for Seeds {
+        fn samples(&self, metric: &str, _: &[String], bound: &[Binding<'_>]) -> Result<Vec<Sample>, String> {
+            let runs = match (metric, bound.first().map(|binding| binding.label)) {
+                ("a", _) | ("of", Some("a")) => [10.0, 11.0, 12.0, 13.0],
+                ("b", _) | ("of", Some("b")) => [11.0, 12.0, 13.0, 14.0],
+                ("c", _) | ("of", Some("c")) => [20.0, 8.0, 14.0, 11.0],
+                ("same", _) => [0.1; 4],
+                ("zero", _) => [0.0; 4],
+                _ => return Err(format!("there is no metric `{metric}`")),
+            };
+            Ok(vec![Sample { label: metric.to_owned(), runs: runs.to_vec() }])
+        }
+
+        fn axis(&self, _: &str) -> Result<Vec<String>, String> {
+            Ok(["a", "b", "c"].map(str::to_owned).to_vec())
+        }
+
+        fn seeds(&self) -> usize {
+            4
+        }
+    }
+
+    fn judged(text: &str) -> Option<bool> {
+        Expression::parse(text).unwrap().judge(&Seeds).unwrap()
+    }
+
+    #[test]
+    fn a_comparison_over_seeds_holds_does_not_hold_or_cannot_be_told() {
+        // Their intervals overlap, but seed by seed b is larger by 1.
+        assert_eq!([judged("a() < b()"), judged("a() > b()")], [Some(true), Some(false)]);
+        assert_eq!([judged("b() < a() + 1"), judged("b() == a() + 1")], [Some(false), Some(true)]);
+        // The difference is -1.75 ± 9.4.
+        assert_eq!([judged("a() < c()"), judged("a() > c()"), judged("a() == c()")], [None; 3]);
+        assert_eq!(
+            [judged("a() != c()"), judged("c() < 30"), judged("c() > 30")],
+            [None, Some(true), Some(false)]
+        );
+        assert_eq!([judged("c() / a() < 3"), judged("c() / a() > 1.2")], [Some(true), None]);
+    }
+
+    #[test]
+    fn logic_has_three_values() {
+        assert_eq!(
+            [judged("a() < c() and a() < b()"), judged("a() < c() and a() > b()")],
+            [None, Some(false)]
+        );
+        assert_eq!([judged("a() < c() or a() < b()"), judged("a() < c() or a() > b()")], [Some(true), None]);
+        assert_eq!([judged("not a() < c()"), judged("not a() < b()")], [None, Some(false)]);
+        assert_eq!(
+            [judged("5 < a() < b()"), judged("5 < a() < c()"), judged("20 < a() < c()")],
+            [Some(true), None, Some(false)]
+        );
+    }
+
+    #[test]
+    fn near_and_within_are_certain_if_the_whole_interval_is() {
+        // a is 11.5 ± 2.05.
+        assert_eq!(
+            [judged("near(a(), 11, 3)"), judged("near(a(), 11, 1)"), judged("near(a(), 20, 3)")],
+            [Some(true), None, Some(false)]
+        );
+        assert_eq!(
+            [judged("within(a(), 11, 0.3)"), judged("within(a(), 11, 0.1)"), judged("within(a(), 20, 0.1)")],
+            [Some(true), None, Some(false)]
+        );
+        assert_eq!(judged("within(b(), a(), 0.2)"), Some(true));
+    }
+
+    #[test]
+    fn what_is_the_same_in_every_seed_is_exact() {
+        assert_eq!(
+            [judged("same() == 0.1"), judged("zero() == 0"), judged("zero() > 0")],
+            [Some(true), Some(true), Some(false)]
+        );
+        assert_eq!(
+            [judged("same() * 3 <= 0.1 * 3"), judged("seed_spread(same()) == 0")],
+            [Some(true), Some(true)]
+        );
+        // Without a value when a seed is left out: 1 / 0.
+        assert_eq!(judged("1 / (a() - 11) > 0"), None);
+    }
+
+    #[test]
+    fn counts_are_as_sure_as_what_they_count() {
+        // a and b are below 15, c cannot be told.
+        assert_eq!(judged("count_over('scheme', of() < 15) >= 2"), Some(true));
+        assert_eq!(judged("count_over('scheme', of() < 15) >= 3"), None);
+        assert_eq!(judged("count_over('scheme', of() < 15) == 2"), None);
+        assert_eq!(judged("count_over('scheme', of() < 15) > 3"), Some(false));
+        assert_eq!(judged("min_over('scheme', of()) > 3"), Some(true));
+    }
+
+    #[test]
+    fn intervals_are_shown() {
+        let sides = |text: &str| Expression::parse(text).unwrap().sides(&Seeds).unwrap();
+        assert_eq!(sides("a() < b()"), "11.5 < 12.5");
+        assert_eq!(sides("a() < c()"), "11.5 < 13.25 (difference -1.75 ± 9.4)");
+        let estimate = |text: &str| Expression::parse(text).unwrap().estimate(&Seeds).unwrap();
+        let half = estimate("2 * a()").plus_minus.unwrap();
+        assert!(
+            (half - 2.0 * Estimate::of(&[10.0, 11.0, 12.0, 13.0]).unwrap().plus_minus.unwrap()).abs() < 1e-9
+        );
+        assert_eq!(estimate("b() - a()").plus_minus, Some(0.0));
+        assert_eq!(
+            Expression::parse("p99_fct('flowcut')").unwrap().estimate(&Table).unwrap().plus_minus,
+            None
+        );
     }
 
     fn evaluate(text: &str) -> Result<Outcome, ExpressionError> {
@@ -318,7 +482,7 @@ mod tests {
         );
         assert_eq!(message("min_over(ooo())").0, "`min_over` takes an axis in quotes and a number");
         assert_eq!(message("count_over(\"scheme\", ooo())").0, "expected a comparison, found a number");
-        assert_eq!(message("1.2.3").0, "`1.2.3` is no number");
+        assert_eq!(message("1.2.3").0, "`1.2.3` is not a number");
     }
 
     #[test]

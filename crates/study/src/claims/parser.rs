@@ -53,7 +53,7 @@ fn split(text: &str) -> Result<Vec<(Word, Range<usize>)>, ExpressionError> {
                     return fail(format!("`{}` is too large", &rest[..taken]), taken);
                 }
                 Ok(number) => (Word::Number(number), taken),
-                Err(_) => return fail(format!("`{}` is no number", &rest[..taken]), taken),
+                Err(_) => return fail(format!("`{}` is not a number", &rest[..taken]), taken),
             }
         } else if first == '"' || first == '\'' {
             match rest[1..].find(first) {

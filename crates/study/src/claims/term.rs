@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::expression::{Binding, ExpressionError, Metrics, Outcome, Sample, significant};
+use super::certainty::{self, Counted, Sides};
+use super::expression::{
+    Binding, Counting, ExpressionError, Metrics, Outcome, Sample, significant, two_digits,
+};
 
 /// A part of an expression, and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,14 +81,7 @@ impl Term {
                 let mut holds = true;
                 for (operator, term) in rest {
                     let right = term.number(metrics)?;
-                    holds &= match *operator {
-                        "<" => left < right,
-                        "<=" => left <= right,
-                        ">" => left > right,
-                        ">=" => left >= right,
-                        "==" => left == right,
-                        _ => left != right,
-                    };
+                    holds &= certainty::holds(operator, left, right);
                     left = right;
                 }
                 Ok(Outcome::Truth(holds))
@@ -94,7 +90,68 @@ impl Term {
         }
     }
 
-    /// A number that claims can be held against: nothing is less, more or as much as what is no number.
+    /// What the seeds say of a comparison; `None` where they allow both answers.
+    pub(super) fn judge(&self, metrics: &dyn Metrics) -> Result<Option<bool>, ExpressionError> {
+        let both = |a: Option<bool>, b: Option<bool>| match (a, b) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        };
+        let is_counted = self.counts() && metrics.seeds() > 1 && metrics.counting() == Counting::Means;
+        match &self.form {
+            Form::Not(term) => Ok(term.judge(metrics)?.map(|truth| !truth)),
+            Form::Binary("and", a, b) => Ok(both(a.judge(metrics)?, b.judge(metrics)?)),
+            Form::Binary("or", a, b) => {
+                let not = |truth: Option<bool>| truth.map(|truth| !truth);
+                Ok(not(both(not(a.judge(metrics)?), not(b.judge(metrics)?))))
+            }
+            // A count has no interval of its own: it lies between what is certain and what is possible.
+            _ if is_counted => {
+                let counted = |counting| self.truth(&Counted { metrics, counting });
+                let (least, most) = (counted(Counting::Certain)?, counted(Counting::Possible)?);
+                Ok((least == most).then_some(least))
+            }
+            Form::Compare(first, rest) => {
+                let mut truth = Some(true);
+                let mut left: &Term = first;
+                for (operator, right) in rest {
+                    let sides =
+                        Sides::of(metrics, |metrics| Ok((left.number(metrics)?, right.number(metrics)?)))?;
+                    truth = both(truth, sides.compare(operator));
+                    left = right;
+                }
+                Ok(truth)
+            }
+            Form::Call(name, arguments) => match (name.as_str(), arguments.as_slice()) {
+                (name @ ("within" | "near"), [x, y, most]) => {
+                    let sides = |sign: f64| {
+                        Sides::of(metrics, |metrics| {
+                            let (x, y, most) =
+                                (x.number(metrics)?, y.number(metrics)?, most.number(metrics)?);
+                            let most = if name == "near" { most + ROUNDING } else { most * y.abs() };
+                            Ok((sign * (x - y), most))
+                        })
+                    };
+                    Ok(both(sides(1.0)?.compare("<="), sides(-1.0)?.compare("<=")))
+                }
+                _ => self.truth(metrics).map(Some),
+            },
+            _ => self.truth(metrics).map(Some),
+        }
+    }
+
+    /// Whether the term counts comparisons.
+    fn counts(&self) -> bool {
+        match &self.form {
+            Form::Number(_) | Form::Text(_) => false,
+            Form::Negate(term) | Form::Not(term) => term.counts(),
+            Form::Binary(_, a, b) => a.counts() || b.counts(),
+            Form::Compare(first, rest) => first.counts() || rest.iter().any(|(_, term)| term.counts()),
+            Form::Call(name, arguments) => name == "count_over" || arguments.iter().any(Term::counts),
+        }
+    }
+
+    /// A finite number: comparisons with anything else mean nothing.
     fn finite(&self, number: f64, metrics: &dyn Metrics) -> Result<Outcome, ExpressionError> {
         if number.is_finite() || metrics.is_outline() {
             Ok(Outcome::Number(number))
@@ -150,7 +207,14 @@ impl Term {
                 }
             }
             ("count_over", [Term { form: Form::Text(axis), .. }, truth]) => {
-                let along = |bound: &dyn Metrics| truth.truth(bound).map(|truth| f64::from(u8::from(truth)));
+                let along = |bound: &dyn Metrics| {
+                    let is_counted = match bound.counting() {
+                        Counting::Means => truth.truth(bound)?,
+                        Counting::Certain => truth.judge(bound)? == Some(true),
+                        Counting::Possible => truth.judge(bound)? != Some(false),
+                    };
+                    Ok(f64::from(u8::from(is_counted)))
+                };
                 Ok(Outcome::Number(self.along(axis, metrics, along)?.iter().sum()))
             }
             ("min_over" | "max_over" | "mean_over", [Term { form: Form::Text(axis), .. }, number]) => {
@@ -211,7 +275,7 @@ impl Term {
         }
     }
 
-    fn number(&self, metrics: &dyn Metrics) -> Result<f64, ExpressionError> {
+    pub(super) fn number(&self, metrics: &dyn Metrics) -> Result<f64, ExpressionError> {
         match self.evaluate(metrics)? {
             Outcome::Number(number) => Ok(number),
             Outcome::Truth(_) => self.fail("expected a number, found a comparison"),
@@ -231,6 +295,13 @@ impl Term {
                 let mut text = significant(first.number(metrics)?);
                 for (operator, term) in rest {
                     text += &format!(" {operator} {}", significant(term.number(metrics)?));
+                }
+                if let ([(_, second)], false) = (rest.as_slice(), self.counts()) {
+                    let sides =
+                        Sides::of(metrics, |metrics| Ok((first.number(metrics)?, second.number(metrics)?)))?;
+                    if let Some((difference, half)) = sides.difference() {
+                        text += &format!(" (difference {} ± {})", significant(difference), two_digits(half));
+                    }
                 }
                 Ok(text)
             }
@@ -304,5 +375,13 @@ impl Metrics for Bound<'_> {
 
     fn is_outline(&self) -> bool {
         self.metrics.is_outline()
+    }
+
+    fn seeds(&self) -> usize {
+        self.metrics.seeds()
+    }
+
+    fn counting(&self) -> Counting {
+        self.metrics.counting()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use netloom_scenario::{Node, Place, Problem, Section, Value};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::label_of;
 use crate::claims::Expression;
@@ -26,6 +26,8 @@ pub struct Claim {
     pub published: String,
     /// Whether a failure fails the study.
     pub role: Use,
+    /// What it takes for a gate to hold where there are several seeds.
+    pub needs: Needs,
     /// Paper, section, figure.
     pub source: String,
     /// What a reader should know beside it, e.g. why it does not hold here.
@@ -41,6 +43,17 @@ pub enum Use {
     Gate,
     /// Measured and shown, whatever it says.
     Report,
+}
+
+/// What it takes for a gate to hold. With one seed both are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Needs {
+    /// The comparison holds over the whole 95% interval of its sides' difference over the seeds.
+    #[default]
+    Interval,
+    /// The means over the seeds satisfy it, whatever the interval.
+    Mean,
 }
 
 /// An expression and where it is written.
@@ -96,6 +109,7 @@ pub(super) fn read_claim(node: &Node, path: &str, problems: &mut Vec<Problem>) -
     let value = section.node("value");
     let published = section.node("published");
     let role = section.value("use", Use::Gate);
+    let needs = section.value("needs", Needs::Interval);
     let source = section.value("source", String::new());
     let note = section.value("note", String::new());
     section.finish();
@@ -112,6 +126,7 @@ pub(super) fn read_claim(node: &Node, path: &str, problems: &mut Vec<Problem>) -
         decimals: None,
         published: published.as_ref().map(label_of).unwrap_or_default(),
         role: role?,
+        needs: needs?,
         source: source?,
         note: note?,
     })
@@ -126,6 +141,7 @@ pub(super) fn read_table(node: &Node, path: &str, problems: &mut Vec<Problem>) -
     let columns = section.required("columns");
     let tolerances = section.required("tolerances");
     let role = section.value("use", Use::Gate);
+    let needs = section.value("needs", Needs::Interval);
     let source = section.value("source", String::new());
     let rows = section.required_node("rows");
     let notes = section.value("notes", BTreeMap::new());
@@ -138,6 +154,7 @@ pub(super) fn read_table(node: &Node, path: &str, problems: &mut Vec<Problem>) -
         columns: columns?,
         tolerances: tolerances?,
         role: role?,
+        needs: needs?,
         source: source?,
     };
     table.claims(&rows?, notes?, node, problems)
@@ -204,6 +221,7 @@ struct Table {
     /// How far a measured value may be from the published one, column by column.
     tolerances: Vec<Tolerance>,
     role: Use,
+    needs: Needs,
     source: String,
 }
 
@@ -289,6 +307,7 @@ impl Table {
             decimals: published.to_string().split_once('.').map(|(_, decimals)| decimals.len()),
             published: format!("{published} ± {tolerance}"),
             role: self.role,
+            needs: self.needs,
             source: self.source.clone(),
             note: String::new(),
         }

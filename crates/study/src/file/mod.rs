@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use netloom_scenario::{Node, Place, Problem, Problems, Section, Source, Value, apply_overrides};
 
 pub use axis::{Axis, Case};
-pub use claim::{Claim, Formula, Use};
+pub use claim::{Claim, Formula, Needs, Use};
 pub use setting::Setting;
 pub(crate) use setting::apply;
 
@@ -32,6 +32,8 @@ pub struct Study {
     pub axes: Vec<Axis>,
     /// What the results should show.
     pub claims: Vec<Claim>,
+    /// The columns of the table of results, with where they are written; absent: those that occur.
+    pub columns: Option<Vec<(String, Place)>>,
     /// Where the axes are written, for errors.
     pub(crate) place: Place,
     /// Where `max_cells` is.
@@ -176,6 +178,7 @@ fn read(document: &Node, form: Form, problems: &mut Vec<Problem>) -> Option<Stud
     let axes = root.node("axis");
     let claims = root.node("claims");
     let tables = root.node("tables");
+    let columns = root.node("columns");
     let (small, full) = (root.node("small"), root.node("full"));
     root.finish();
 
@@ -205,6 +208,7 @@ fn read(document: &Node, form: Form, problems: &mut Vec<Problem>) -> Option<Stud
     let axes = list(axes, "axis", problems, |node, path, problems| read_axis(node, path, form, problems));
     let mut claims = list(claims, "claims", problems, read_claim);
     claims.extend(list(tables, "tables", problems, read_table).into_iter().flatten());
+    let columns = columns.map(|columns| read_columns(&columns, problems));
     check_names(&axes, &claims, document, problems);
     axis::check_only(&axes, problems);
     let (place, max_cells_place) = (document.nearest_place(["axis"]), document.nearest_place(["max_cells"]));
@@ -215,6 +219,7 @@ fn read(document: &Node, form: Form, problems: &mut Vec<Problem>) -> Option<Stud
         max_cells: max_cells?,
         axes,
         claims,
+        columns,
         place,
         max_cells_place,
         overridden: Vec::new(),
@@ -244,7 +249,7 @@ fn read_base(
         (Some(node), None) => return read_document(node, "scenario", problems).map(Base::Scenario),
         (None, Some(node)) => return read_document(node, "analysis", problems).map(Base::Analysis),
         (None, None) => {
-            let message = "this is no study: it has neither a `scenario` nor an `analysis`";
+            let message = "this is not a study: it has neither a `scenario` nor an `analysis`";
             Problem::new("", message).at(&document.nearest_place([])).help(
                 "the cells of a study are runs of a `scenario`, or measurements of a network that `analysis` describes",
             )
@@ -300,6 +305,29 @@ fn read_change(node: Option<Node>, name: &str, problems: &mut Vec<Problem>) -> O
     section.finish();
     let set = read_settings(set, &format!("{name}.set"), problems);
     Some(Some(Change { repetitions: repetitions?, set }))
+}
+
+/// Names of columns, with where they are written.
+fn read_columns(node: &Node, problems: &mut Vec<Problem>) -> Vec<(String, Place)> {
+    let mut wrong = |node: &Node, expected: &str| {
+        let message = format!("expected {expected}, found {}", node.describe());
+        problems.push(Problem::new("columns", message).at(&node.place));
+    };
+    let Value::Array(items) = &node.value else {
+        wrong(node, "a list of names");
+        return Vec::new();
+    };
+    if items.is_empty() {
+        wrong(node, "at least one name");
+    }
+    let mut columns = Vec::new();
+    for item in items {
+        match item.as_str() {
+            Some(name) => columns.push((name.to_owned(), item.place.clone())),
+            None => wrong(item, "a name in quotes"),
+        }
+    }
+    columns
 }
 
 /// A value as people would write it in a claim: `load=0.5`.

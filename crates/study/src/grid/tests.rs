@@ -193,7 +193,7 @@ fn a_value_of_which_later_kinds_leave_nothing_is_refused() {
                 [[axis]]\nname = 'size'\ncases = [{ label = 'small', set = { 'topology.k' = 4 } }]\n\
                 [[axis]]\nname = 'network'\nfield = 'topology.kind'\nvalues = ['fat-tree', 'crossbar']\n";
     let problems = study(text).unwrap().plan().unwrap_err().to_string();
-    let expected = "study.toml:6:37: topology.k: size = small comes to nothing: it is left out, as topology.kind = \"crossbar\" was chosen after it";
+    let expected = "study.toml:6:37: topology.k: size = small has no effect: it is left out, as topology.kind = \"crossbar\" was chosen after it";
     assert!(problems.starts_with(expected), "{problems}");
     // What means something else, too, may lose a field; it is named.
     let text = text.replace("'topology.k' = 4", "'topology.k' = 4, 'workload.size' = '1KiB'");

@@ -96,6 +96,18 @@ impl Default for Dragonfly {
     }
 }
 
+/// FatPaths, Table IV.
+const DEFAULT_HOSTS: u32 = 8;
+
+impl Dragonfly {
+    /// Writes down what is taken where nothing is given.
+    pub(crate) fn fill(&mut self) {
+        if self.preset.is_none() && self.about_hosts.is_none() {
+            self.hosts_per_switch.get_or_insert(DEFAULT_HOSTS);
+        }
+    }
+}
+
 /// The checked counts.
 struct Counts {
     p: u32,
@@ -158,7 +170,7 @@ impl Dragonfly {
                 wanted.into(),
                 (1..256u32).map(|p| (p, 4 * u64::from(p).pow(4) + 2 * u64::from(p).pow(2))),
             ),
-            None => self.hosts_per_switch.or(preset_p).unwrap_or(8),
+            None => self.hosts_per_switch.or(preset_p).unwrap_or(DEFAULT_HOSTS),
         };
         at_least("hosts_per_switch", p, 1)?;
         let a = self.switches_per_group.or(preset_a).unwrap_or(p.saturating_mul(2));

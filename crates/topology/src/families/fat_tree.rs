@@ -16,7 +16,7 @@ use crate::topology::BuildContext;
 /// it override it, and with none of the three all that is not given is as in preset `flowcut-1024`.
 /// Aggregation position i of every pod shares its own `cores / aggs_per_pod` cores.
 /// Link tiers are `host`, `edge-agg` and `agg-core`; edge and aggregation switches of a pod carry its number, core
-/// switches `u32::MAX`.
+/// switches belong to none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FatTree {
@@ -93,6 +93,16 @@ impl FatTreePreset {
 }
 
 impl FatTree {
+    /// Writes down what is taken where nothing is given.
+    pub(crate) fn fill(&mut self) {
+        if self.preset.is_none() && self.k.is_none() && self.about_hosts.is_none() {
+            // As in the default preset; and another `k` may then be set.
+            self.k = Some(FatTreePreset::Flowcut1024.parameters().0);
+        }
+        self.rate.get_or_insert(Cable::DEFAULT.rate);
+        self.latency.get_or_insert(Cable::DEFAULT.latency);
+    }
+
     pub(crate) fn build(&self, _: &BuildContext<'_>) -> Result<Network, NetworkError> {
         let (k, tor_taper, name) = self.base()?;
         let pods = self.pods.unwrap_or(k);

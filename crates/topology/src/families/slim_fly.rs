@@ -62,7 +62,17 @@ impl Default for SlimFly {
     }
 }
 
+/// FatPaths, Table IV.
+const DEFAULT_Q: u32 = 19;
+
 impl SlimFly {
+    /// Writes down what is taken where nothing is given.
+    pub(crate) fn fill(&mut self) {
+        if self.about_hosts.is_none() {
+            self.q.get_or_insert(DEFAULT_Q);
+        }
+    }
+
     pub(crate) fn build(&self, _: &BuildContext<'_>) -> Result<Network, NetworkError> {
         let (q, name) = self.choose_q()?;
         let p = self.hosts_per_switch.unwrap_or_else(|| default_hosts(q));
@@ -109,7 +119,7 @@ impl SlimFly {
                 Ok((q, format!("Slim Fly q = {q} nearest to {wanted} hosts")))
             }
             (q, None) => {
-                let q = q.unwrap_or(19);
+                let q = q.unwrap_or(DEFAULT_Q);
                 if is_valid(q) { Ok((q, format!("Slim Fly q = {q}"))) } else { Err(not_a_slim_fly(q)) }
             }
         }

@@ -23,7 +23,7 @@ use crate::topology::BuildContext;
 /// Extended generalised fat tree XGFT(h; m; w) of Öhring et al. (IPPS 1995), with parallel links.
 ///
 /// The default is the 2-ary 5-tree of Crisan et al. Link tiers are called `host`, `edge-agg`, `agg-core`,
-/// `level3-level4`, …. A pod is everything below one child of a root; roots have no pod (`u32::MAX`).
+/// `level3-level4`, …. A pod is everything below one child of a root; roots have no pod.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Xgft {
