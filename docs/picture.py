@@ -52,7 +52,7 @@ def drawn(folder):
         )
         legend = page.evaluate(
             """[...document.querySelectorAll("#filters label")].map((label) =>
-                [label.innerText, getComputedStyle(label.querySelector(".swatch")).borderTopColor])"""
+                [label.innerText, label.querySelector(".swatch line").getAttribute("stroke")])"""
         )
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * WIDTH} {HEIGHT + ABOVE}" width="{2 * WIDTH}" role="img">',

@@ -11,8 +11,10 @@ use crate::layout::{Layout, Shape};
 
 /// Larger networks are not drawn; the table of the hottest channels is all there is.
 const MOST_SWITCHES: u32 = 600;
-/// Channels of a network in a report at most; of larger ones only the hottest are told.
+/// Channels of a network that is drawn link by link.
 const MOST_CHANNELS: usize = 20_000;
+/// Channels of all points together whose use a page holds one by one: a page stays below 5 MB, however many points it has.
+const MOST_TOLD: usize = 400_000;
 /// Channels in the table.
 const HOTTEST: usize = 12;
 
@@ -41,7 +43,7 @@ struct MapNode {
 /// What the channels of one point did, mean over its runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct LinkUse {
-    /// Utilisation by channel in thousandths; empty for very large networks.
+    /// Utilisation by channel in thousandths; empty where the network is not drawn link by link.
     use_permille: Vec<u16>,
     hottest: Vec<HotChannel>,
 }
@@ -98,13 +100,13 @@ impl LinkSums {
         &self.channels
     }
 
-    /// Means over the runs.
+    /// Means over the runs; the use of every single channel only if it is told.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "about 0 to 1,000; saturates"
     )]
-    pub(crate) fn link_use(&self) -> LinkUse {
+    pub(crate) fn link_use(&self, is_told: bool) -> LinkUse {
         let runs = f64::from(self.runs.max(1));
         let mut order: Vec<usize> = (0..self.channels.len()).collect();
         // Of equally busy channels the one with the longer queue, then the lower number.
@@ -130,12 +132,16 @@ impl LinkSums {
             }
         };
         let permille = |sum: &f64| (sum / runs * 1000.0).round() as u16;
-        let is_told = self.channels.len() <= MOST_CHANNELS;
         LinkUse {
             use_permille: if is_told { self.utilisation.iter().map(permille).collect() } else { Vec::new() },
             hottest: order.iter().take(HOTTEST).map(hot).collect(),
         }
     }
+}
+
+/// Whether a page of so many points says of each channel of such a network how much it was used.
+pub(crate) fn is_told(channels: usize, points: usize) -> bool {
+    channels <= MOST_CHANNELS && channels.saturating_mul(points) <= MOST_TOLD
 }
 
 /// Draws the network of an outcome; `None` if it has too many switches for a picture.
@@ -259,7 +265,8 @@ mod tests {
         let totals = Totals { simulated: Time::from_us(10), ..Totals::default() };
         sums.add(vec![channel(2), channel(6)], &totals);
         sums.add(vec![channel(4), channel(10)], &totals);
-        let link_use = sums.link_use();
+        assert!(sums.link_use(false).use_permille.is_empty());
+        let link_use = sums.link_use(true);
         assert_eq!(link_use.use_permille, [300, 800]);
         let hottest = &link_use.hottest[0];
         assert_eq!((hottest.utilisation, hottest.active_utilisation, hottest.max_queue_kb), (0.8, 1.0, 0.01));

@@ -1,16 +1,17 @@
 //! All points of a report, and what they have to do with each other.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 
-use crate::differences::{Difference, differences};
+use crate::differences::{Difference, differences, styles};
 use crate::folders::{Claim, Folders, ReportError};
 use crate::links::Map;
 use crate::page;
-use crate::point::{METRICS, Metric, Point, Reduced, reduce};
+use crate::point::{GROUP_METRICS, GroupMetric, METRICS, Metric, Point, Reduced, reduce};
 use crate::sizes::{SizeBin, alike};
 
 /// Outcomes and studies, reduced to what a page shows.
@@ -20,16 +21,22 @@ pub struct Report {
     version: &'static str,
     axes: Vec<Axis>,
     metrics: &'static [Metric],
+    group_metrics: &'static [GroupMetric],
     points: Vec<Point>,
     /// By point.
     by_size: Vec<Vec<SizeBin>>,
+    /// By point: flows in bins that have too few for a statistic.
+    too_few: Vec<u64>,
     /// The different networks, and by point which one is its own, if it can be drawn.
     maps: Vec<Map>,
     map_of: Vec<Option<usize>>,
-    /// The different scenarios, and by point which one is its own.
-    scenarios: Vec<String>,
-    scenario_of: Vec<usize>,
+    /// The different lines of all scenarios, and by point which ones are its own: scenarios of a study share nearly all of their lines.
+    lines: Vec<String>,
+    scenarios: Vec<Vec<usize>>,
     differences: Vec<Difference>,
+    /// The axis whose labels have colours, and the one whose labels have marks.
+    colour_axis: Option<usize>,
+    mark_axis: Option<usize>,
     claims: Vec<Claim>,
     measured: Vec<Vec<String>>,
 }
@@ -54,26 +61,41 @@ impl Report {
             version: env!("CARGO_PKG_VERSION"),
             axes: axes(&folders),
             metrics: METRICS,
+            group_metrics: GROUP_METRICS,
             points: Vec::new(),
             by_size: Vec::new(),
+            too_few: Vec::new(),
             maps: Vec::new(),
             map_of: Vec::new(),
+            lines: Vec::new(),
             scenarios: Vec::new(),
-            scenario_of: Vec::new(),
             differences: Vec::new(),
+            colour_axis: None,
+            mark_axis: None,
             claims: folders.claims,
             measured: folders.measured,
         };
-        for Reduced { mut point, by_size: sizes, map } in reduced {
+        let mut lines = HashMap::new();
+        for Reduced { point, by_size: sizes, map } in reduced {
             by_size.push(sizes);
             report.map_of.push(map.map(|map| place(&mut report.maps, map)));
-            report.scenario_of.push(place(&mut report.scenarios, std::mem::take(&mut point.scenario)));
+            let mut number = |line: &str| {
+                *lines.entry(line.to_owned()).or_insert_with(|| {
+                    report.lines.push(line.to_owned());
+                    report.lines.len() - 1
+                })
+            };
+            report.scenarios.push(point.scenario.lines().map(&mut number).collect());
             report.points.push(point);
         }
-        report.by_size = alike(by_size);
-        let scenarios: Vec<&str> =
-            report.scenario_of.iter().map(|&scenario| report.scenarios[scenario].as_str()).collect();
-        report.differences = differences(&scenarios);
+        (report.by_size, report.too_few) = alike(by_size);
+        let scenarios: Vec<&str> = report.points.iter().map(|point| point.scenario.as_str()).collect();
+        let labels: Vec<&[String]> = report.axes.iter().map(|axis| &axis.labels[..]).collect();
+        let of: Vec<&[String]> = report.points.iter().map(|point| &point.labels[..]).collect();
+        report.differences = differences(&scenarios, &labels, &of);
+        let axes: Vec<(&str, usize)> =
+            report.axes.iter().map(|axis| (axis.name.as_str(), axis.labels.len())).collect();
+        (report.colour_axis, report.mark_axis) = styles(&axes, &report.differences);
         Ok(report)
     }
 
@@ -135,7 +157,7 @@ fn reduce_all(points: &[(&[String], Vec<&Path>)]) -> Result<Vec<Reduced>, Report
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some((labels, folders)) = points.get(number) else { break };
-            let reduced = reduce(labels, folders);
+            let reduced = reduce(labels, folders, points.len());
             done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((number, reduced));
         }
     };

@@ -80,10 +80,10 @@ pub(super) fn no_reaction(scenario: &Scenario, summary: &Summary) -> Option<Stri
         None => None,
     };
     if let Some(missing) = missing {
-        return Some(format!("transport.congestion: {} never acted: {missing}", facts.title));
+        return Some(format!("transport.congestion: {} had no effect: {missing}", facts.title));
     }
     if summary.totals.conweave.is_some_and(|weaving| weaving.late_replies == 0) {
-        return Some("routing.granularity: conweave never acted: every reply came in time".to_owned());
+        return Some("routing.granularity: conweave had no effect: every reply came in time".to_owned());
     }
     if scenario.routing.granularity.flowcut().is_some() && summary.draining.drains == 0 {
         return Some(

@@ -50,14 +50,14 @@ fn a_loop_that_never_acts_is_named() {
             "{TREE}{INCAST}transport = {{ congestion = \"dctcp\" }}\nfabric = {{ ecn = {{ kmin = \"{ecn}\", kmax = \"{ecn}\" }} }}\n"
         )
     };
-    check(&dctcp("100MB"), &dctcp("30KB"), "DCTCP never acted");
+    check(&dctcp("100MB"), &dctcp("30KB"), "DCTCP had no effect");
     let roce = |ecn: &str| {
         let ecn = format!("ecn = {{ kmin = \"{ecn}\", kmax = \"{ecn}\" }}");
         format!(
             "{TREE}{INCAST}transport = \"roce\"\nfabric = {{ {ecn}, flow_control = {{ kind = \"pfc\", buffer = \"200KB\" }} }}\n"
         )
     };
-    check(&roce("100MB"), &roce("30KB"), "DCQCN never acted");
+    check(&roce("100MB"), &roce("30KB"), "DCQCN had no effect");
     let quiet =
         format!("{TREE}routing = \"flowcut-nic\"\nworkload = {{ kind = \"permutation\", size = \"1KB\" }}\n");
     let busy = format!("{TREE}routing = \"flowcut-nic\"\n{INCAST}");
