@@ -79,7 +79,7 @@ book: $(VENV)/installed
 	$(VENV)/bin/mkdocs build --quiet
 
 # The picture at the top of the README, and the sample output below it.
-picture: $(VENV)/installed browser build
+picture: $(VENV)/installed build
 	$(VENV)/bin/python docs/picture.py
 
 # Long: every study in full, one after the other; fails at the end if a gate of any of them does not hold.

@@ -3,10 +3,12 @@
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pandas as pd
 import pyarrow as pa
@@ -428,14 +430,18 @@ def large(tmp_path_factory):
     return folder / "out"
 
 
-@pytest.mark.parametrize("points", [[(i, 1) for i in range(8)], [(i, j) for i in range(10) for j in range(10)]], ids=len)
+@pytest.mark.parametrize(
+    "points", [[(i, 1) for i in range(8)], [(i, j) for i in range(10) for j in range(10)]], ids=len
+)
 def test_large_networks_and_many_points_open_quickly(running, large, tmp_path, points):
     page = many(tmp_path, large, points)
     assert page.stat().st_size < 5_000_000
     began = time.perf_counter()
     with opened(running, page) as page:
         took = time.perf_counter() - began
-        print(f"{len(points)} points: {page.evaluate('document.documentElement.outerHTML.length')} characters, {took:.2f} s")
+        print(
+            f"{len(points)} points: {page.evaluate('document.documentElement.outerHTML.length')} characters, {took:.2f} s"
+        )
         assert marks(page, "fct") > 10
         assert page.locator("[role=alert]").count() == 0
     # Three seconds on a machine that does nothing else.
@@ -494,3 +500,122 @@ def test_an_error_of_the_script_is_shown(running, study, tmp_path):
     page.goto(broken.as_uri())
     assert "could not be drawn completely" in page.locator("[role=alert]").inner_text()
     context.close()
+
+
+# ---- Figures ------------------------------------------------------------------------------------------------------------
+
+
+def figure(folder, file, *options):
+    """A figure as its root element and its texts."""
+    netloom("report", folder, "--figure", file, *options)
+    root = ElementTree.parse(file).getroot()
+    return root, ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def refused(*arguments):
+    done = subprocess.run([NETLOOM, "report", *arguments], check=False, capture_output=True, text=True)
+    assert done.returncode == 2, done
+    return done.stderr
+
+
+def test_every_figure_is_drawn_for_a_column_of_a_paper(running, study, tmp_path):
+    names = re.findall(
+        r"^ +([a-z0-9-]+)  +",
+        refused(study, "--figure", tmp_path / "fct-p9.svg").split("figures:")[1],
+        re.MULTILINE,
+    )
+    assert len(names) > 30
+    drawn = set()
+    for name in names:
+        done = subprocess.run(
+            [NETLOOM, "report", study, "--figure", tmp_path / f"{name}.svg"],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            assert f"`{name}` has nothing to draw: " in done.stderr, done.stderr
+            continue
+        drawn.add(name)
+    assert {
+        "fct-p99",
+        "fct-cdf",
+        "fct-tail",
+        "slowdown-mean",
+        "size-p99",
+        "link-use",
+        "throughput-over-time",
+    } <= drawn
+    assert not {"job-time", "step-time"} & drawn
+    page = running.new_page()
+    for name in drawn:
+        root, texts = figure(study, tmp_path / f"{name}.svg")
+        assert root.get("width") == "3.30in"
+        assert not [text for text in texts if re.search(r"\d[eE][+-]?\d|NaN|inf", text)], name
+        # Nothing is cut off, in whatever font this machine has.
+        page.goto((tmp_path / f"{name}.svg").as_uri())
+        outside = page.evaluate(
+            """() => [...document.querySelectorAll("text")].filter((text) => {
+                const box = text.getBoundingClientRect(), all = document.documentElement.getBoundingClientRect();
+                return box.left < all.left - 1 || box.right > all.right + 1 || box.bottom > all.bottom + 1;
+            }).map((text) => text.textContent)"""
+        )
+        assert not outside, (name, outside)
+    page.close()
+
+
+def test_a_figure_says_what_its_error_bars_are(study, tmp_path):
+    _, texts = figure(study, tmp_path / "fct-p99.svg")
+    assert "FCT p99 [µs]" in texts and "ecmp" in texts and "64KiB" in texts
+    assert "95% confidence interval" in " ".join(texts) and "2 seeds" in " ".join(texts)
+
+
+def test_figures_of_known_flows(study, tmp_path):
+    """16 flows of 10 to 160 us each from ECMP, three times that from spraying."""
+    root, texts = figure(study, tmp_path / "fct-cdf.svg", "--only", "size=64KiB")
+    assert [text for text in texts if text in ("ecmp", "spray")] == ["ecmp", "spray"]
+    curves = [
+        path.get("d")
+        for path in root.iter("{http://www.w3.org/2000/svg}path")
+        if path.get("class") == "curve"
+    ]
+    # The curves and their keys.
+    assert len(curves) == 4
+    ends = [float(re.findall(r"L([\d.]+) ", path)[-1]) for path in curves[:2]]
+    assert ends[0] < ends[1]
+
+
+def test_wrong_figures_are_refused(study, tmp_path):
+    missing = refused(study, "--figure", tmp_path / "fct-p9.svg")
+    assert (
+        "did you mean `fct-p99`?" in missing and "slowdown-by-size" not in missing and "size-p99" in missing
+    )
+    png = refused(study, "--figure", tmp_path / "fct-p99.png")
+    assert "rsvg-convert" in png and "fct-p99.svg" in png
+    assert "did you mean `size`?" in refused(
+        study, "--figure", tmp_path / "fct-p99.svg", "--only", "siz=64KiB"
+    )
+    assert "valid here: 64KiB, 256KiB" in refused(
+        study, "--figure", tmp_path / "fct-p99.svg", "--only", "size=1MiB"
+    )
+    assert "cannot be used with" in refused(study, "--figure", tmp_path / "fct-p99.svg", "--title", "x")
+    assert "--figure" in refused(study, "--only", "size=64KiB")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_page_is_opened(study, tmp_path):
+    """With the system's program for it, or an error that names the page."""
+    opener = tmp_path / "xdg-open"
+    opener.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
+    opener.chmod(0o755)
+    run = lambda path: subprocess.run(
+        [NETLOOM, "report", study, "--open"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": str(path)},
+    )
+    assert run(f"{tmp_path}:{os.environ['PATH']}").returncode == 0
+    assert (tmp_path / "opened").read_text().strip() == str(study / "report.html")
+    failed = run(tmp_path / "nothing")
+    assert failed.returncode == 1 and "open " in failed.stderr and "report.html yourself" in failed.stderr

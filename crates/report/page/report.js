@@ -85,31 +85,15 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
   const nameOf = (point) => varied.map((i) => point.labels[i]).filter(Boolean).join(" · ") || point.labels.filter(Boolean).join(" · ") || report.title;
   const names = points.map(nameOf);
 
-  // Okabe and Ito's colours, which can be told apart with any kind of colour vision, without their yellow and lighter on dark; then four
-  // more that differ from them in lightness.
-  const COLOURS = {
-    light: ["#0072b2", "#d55e00", "#009e73", "#b8558c", "#c98a00", "#3f9bd1", "#6a4c93", "#5c666f", "#7a1f1f", "#1b4d2e", "#8c8c1a", "#000000"],
-    dark: ["#56b4e9", "#ff8a4c", "#35c99a", "#e797c1", "#f0b93a", "#9bd3f5", "#b79be0", "#b4bcc4", "#ff5c5c", "#7fe07f", "#d8d86a", "#ffffff"],
-  };
-  // Dashes and marks tell points apart without colours. Charts and keys draw the same ones.
-  const DASHES = ["solid", [7, 4], [2, 3], [9, 3, 2, 3], [14, 4], [5, 2, 1, 2, 1, 2]];
-  const MARKS = [
-    "M1 0A1 1 0 1 1 -1 0A1 1 0 1 1 1 0Z", "M0 -1L1 .8H-1Z", "M-.85 -.85H.85V.85H-.85Z", "M0 -1L1 0L0 1L-1 0Z",
-    "M0 1L1 -.8H-1Z", "M-.3 -1H.3V-.3H1V.3H.3V1H-.3V.3H-1V-.3H-.3Z", "M-1 -1H1L-1 1H1Z", "M-1 -.4H1V.4H-1Z",
-  ];
+  // Dashes and marks tell points apart without colours. Charts, keys and figures draw the same ones.
+  const { looks, styles } = report;
+  const COLOURS = { light: styles.light, dark: styles.dark };
+  const DASHES = styles.dashes.map((lengths) => (lengths.length ? lengths : "solid"));
+  const MARKS = styles.marks;
   const placeOf = (axis, label) => (axis === undefined ? 0 : Math.max(0, axes[axis].labels.indexOf(label)));
-  const place = (point, axis) => (axis === undefined ? 0 : placeOf(axis, points[point].labels[axis]));
-  const colour = (point) => COLOURS[theme()][place(point, colourAxis) % COLOURS.light.length];
-  const others = (point) => otherAxes.map((i) => points[point].labels[i]).join("\n");
-  const combinations = new Map();
-  points.forEach((point, i) => { if (!combinations.has(others(i))) combinations.set(others(i), combinations.size); });
-  const dash = (point) => {
-    const own = otherAxes.length ? combinations.get(others(point)) : place(point, markAxis ?? colourAxis);
-    // A thirteenth colour is the first again, with other dashes.
-    const again = markAxis === undefined && !otherAxes.length ? 0 : Math.floor(place(point, colourAxis) / COLOURS.light.length);
-    return DASHES[(own + again) % DASHES.length];
-  };
-  const mark = (point) => MARKS[place(point, markAxis ?? colourAxis) % MARKS.length];
+  const colour = (point) => COLOURS[theme()][looks[point].colour];
+  const dash = (point) => DASHES[looks[point].dash];
+  const mark = (point) => MARKS[looks[point].mark];
   const symbol = (point) => `path://${mark(point)}`;
 
   const checked = axes.map((axis) => new Set(axis.labels));

@@ -1,13 +1,14 @@
 //! What came out, to be looked at: outcomes and studies as one page, networks as pictures.
 //!
 //! [`Report::read`] reads any number of outcomes and studies and reduces their flows, channels and series to what a page shows;
-//! [`Report::html`] is that page: one file that needs no server and no network. [`draw`] makes an SVG of a network.
+//! [`Report::html`] is that page: one file that needs no server and no network. [`Report::figure`] is one chart of it as SVG. [`draw`] makes an SVG of a network.
 //!
 //! ```text
 //! folders    which runs there are, and how they are labelled       folders.rs
 //! runs       what one point of a study (a scheme at a load, …) did  point.rs: curve.rs, sizes.rs, series.rs, links.rs
 //! report     all points, what differs between them, the claims     report.rs
 //! page       the same as HTML, with the chart library              page.rs, page/
+//! figure     one chart as SVG, for a paper                         figure/
 //! ```
 //!
 //! ```
@@ -26,6 +27,7 @@
 
 mod curve;
 mod differences;
+mod figure;
 mod folders;
 mod layout;
 mod links;
@@ -35,9 +37,11 @@ mod point;
 mod report;
 mod series;
 mod sizes;
+mod style;
 #[cfg(test)]
 mod testing;
 
+pub use figure::{FigureError, figures};
 pub use folders::{ReportError, hint};
 pub use picture::{TooLarge, draw};
 pub use report::Report;

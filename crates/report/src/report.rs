@@ -13,18 +13,19 @@ use crate::links::Map;
 use crate::page;
 use crate::point::{GROUP_METRICS, GroupMetric, METRICS, Metric, Point, Reduced, reduce};
 use crate::sizes::{SizeBin, alike};
+use crate::style::{Look, STYLES, Styles, looks};
 
 /// Outcomes and studies, reduced to what a page shows.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    title: String,
+    pub(crate) title: String,
     version: &'static str,
-    axes: Vec<Axis>,
+    pub(crate) axes: Vec<Axis>,
     metrics: &'static [Metric],
     group_metrics: &'static [GroupMetric],
-    points: Vec<Point>,
+    pub(crate) points: Vec<Point>,
     /// By point.
-    by_size: Vec<Vec<SizeBin>>,
+    pub(crate) by_size: Vec<Vec<SizeBin>>,
     /// By point: flows in bins that have too few for a statistic.
     too_few: Vec<u64>,
     /// The different networks, and by point which one is its own, if it can be drawn.
@@ -35,16 +36,19 @@ pub struct Report {
     scenarios: Vec<Vec<usize>>,
     differences: Vec<Difference>,
     /// The axis whose labels have colours, and the one whose labels have marks.
-    colour_axis: Option<usize>,
-    mark_axis: Option<usize>,
+    pub(crate) colour_axis: Option<usize>,
+    pub(crate) mark_axis: Option<usize>,
+    styles: Styles,
+    /// By point.
+    looks: Vec<Look>,
     claims: Vec<Claim>,
     measured: Vec<Vec<String>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Axis {
-    name: String,
-    labels: Vec<String>,
+pub(crate) struct Axis {
+    pub(crate) name: String,
+    pub(crate) labels: Vec<String>,
 }
 
 impl Report {
@@ -72,6 +76,8 @@ impl Report {
             differences: Vec::new(),
             colour_axis: None,
             mark_axis: None,
+            styles: STYLES,
+            looks: Vec::new(),
             claims: folders.claims,
             measured: folders.measured,
         };
@@ -96,6 +102,8 @@ impl Report {
         let axes: Vec<(&str, usize)> =
             report.axes.iter().map(|axis| (axis.name.as_str(), axis.labels.len())).collect();
         (report.colour_axis, report.mark_axis) = styles(&axes, &report.differences);
+        let varied: Vec<usize> = (0..axes.len()).filter(|&axis| axes[axis].1 > 1).collect();
+        report.looks = looks(&of, &labels, &varied, (report.colour_axis, report.mark_axis));
         Ok(report)
     }
 

@@ -20,9 +20,9 @@ const CHANNELS: usize = 6;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Series {
     /// End of each interval of time, in microseconds.
-    time_us: Vec<f64>,
+    pub(crate) time_us: Vec<f64>,
     /// Bytes per second that each tier sent, in Gbit/s, and the longest queue of any of its ports, in kB.
-    tiers: Vec<Line>,
+    pub(crate) tiers: Vec<Line>,
     /// The same of single channels.
     channels: Vec<Line>,
     /// Payload delivered by the sampled flows together, in Gbit/s, and the most packets of a flow that waited for their order.
@@ -30,10 +30,10 @@ pub(crate) struct Series {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Line {
-    name: String,
-    gbps: Vec<f64>,
-    queue_kb: Vec<f64>,
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) gbps: Vec<f64>,
+    pub(crate) queue_kb: Vec<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
