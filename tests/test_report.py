@@ -448,6 +448,30 @@ def test_large_networks_and_many_points_open_quickly(running, large, tmp_path, p
     assert took < 3 * max(1, os.getloadavg()[0] / os.cpu_count()), f"{took:.2f} s"
 
 
+def test_a_large_network_is_drawn_as_groups(running, large):
+    """512 leaves in 32 boxes with their hosts, 32 spines, and the use of the links between them."""
+    netloom("report", large)
+    with opened(running, large / "report.html") as page:
+        page.locator("#map").scroll_into_view_if_needed()
+        chart = "echarts.getInstanceByDom(document.getElementById('map'))"
+        nodes = page.evaluate(f"{chart}.getOption().series[0].nodes.map((node) => node.name)")
+        assert "hosts of switches s0–s15" in nodes and "s543" in nodes
+        assert len(nodes) == 32 + 32 + 32 + 3
+        colours = page.evaluate(
+            f"[...new Set({chart}.getOption().series[0].links.map((link) => link.lineStyle.color))].length"
+        )
+        assert colours > 10, "links are used differently"
+        first = f"{chart}.getOption().series[0].nodes[0]"
+        x, y = page.evaluate(f"{chart}.convertToPixel({{ seriesIndex: 0 }}, [{first}.x, {first}.y])")
+        box = page.locator("#map").bounding_box()
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        page.wait_for_function("document.getElementById('map').innerText.includes('s512: 1 switches')")
+        told = page.evaluate(
+            f"{chart}.getOption().tooltip[0].formatter({{ dataType: 'edge', data: {chart}.getOption().series[0].links.at(-1) }})"
+        )
+        assert "16 links" in told and told.count("busiest") == 2
+
+
 def test_many_points_open_on_an_overview_of_all(running, large, tmp_path):
     points = [(i, j) for i in range(12) for j in range(5)]
     with opened(running, many(tmp_path, large, points)) as page:

@@ -807,7 +807,7 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
   function networkMap(box) {
     if (!report.maps.length) return;
     // One scale for all points, so that pictures can be compared.
-    const most = points.reduce((most, point) => largest(point.link_use.use_permille, most), 10);
+    const most = points.reduce((most, point) => point.link_use.bundles.reduce((most, used) => Math.max(most, used[1], used[3]), largest(point.link_use.use_permille, most)), 10);
     const full = Math.min(1000, Math.ceil(most / 100) * 100);
     const legend = el("span", { class: "ramp" });
     onRedraw(() => legend.replaceChildren("0 %", el("i", { style: `background:linear-gradient(90deg,${RAMPS[theme()].join(",")})` }), `${full / 10} % of the time in use`));
@@ -822,6 +822,7 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
       option: () => {
         const network = map();
         if (!network) return null;
+        if (network.bundles.length) return grouped(network, points[detail].link_use.bundles, full, box.clientWidth || 1000, zoom);
         const used = points[detail].link_use.use_permille;
         const hot = ([, , , channel]) => Math.max(used[channel] ?? 0, used[channel + 1] ?? 0);
         const links = network.links.slice().sort((a, b) => hot(a) - hot(b));
@@ -860,6 +861,57 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
         };
       },
     });
+  }
+
+  /** A large network: groups of switches as boxes, the links between two of them as one, coloured by the busiest. */
+  function grouped(network, used, full, width, zoom) {
+    const isWide = width >= 700;
+    const hot = ([, , , bundle]) => Math.max(used[bundle]?.[1] ?? 0, used[bundle]?.[3] ?? 0);
+    const between = network.links.filter(([a, b]) => a !== b).sort((a, b) => hot(a) - hot(b));
+    const within = network.nodes.map(() => []);
+    network.links.filter(([a, b]) => a === b).forEach((link) => within[link[0]].push(link));
+    const ratio = (Math.min(width, 1180) - 40) / network.width;
+    const share = (value) => percent((value ?? 0) / 1000);
+    const count = ({ switches, hosts }) => [switches ? `${switches} switches` : null, hosts ? `${hosts} hosts` : null].filter(Boolean).join(", ");
+    const row = (name, mean, most) => [ramp((most ?? 0) / full), name, `mean ${share(mean)}, busiest ${share(most)}`];
+    const nodes = network.nodes.map((node, i) => {
+      const own = largest(within[i].map(hot), 0);
+      const isFilled = within[i].length > 0;
+      return {
+        name: node.name, x: node.x, y: node.y, symbol: "rect", symbolSize: [Math.max(4, node.group.width * ratio), node.group.height * (isWide ? 1 : 0.5)],
+        itemStyle: { color: isFilled ? ramp(own / full) : css("--panel"), borderColor: css("--quiet"), borderWidth: 1 },
+        label: {
+          show: isWide, fontSize: 9, lineHeight: 11, color: isFilled ? css("--paper") : css("--ink"), textBorderColor: isFilled ? css("--ink") : "transparent", textBorderWidth: isFilled ? 2 : 0,
+          formatter: node.host ? String(node.group.hosts) : `${node.group.width * ratio < 6 * node.group.label.length ? node.group.label.replace("–", "\n–") : node.group.label}\n×${node.group.switches}`,
+        },
+      };
+    });
+    const titles = network.titles.map(([name, x, y], i) => ({
+      name: `title ${i}`, value: name, x, y, symbolSize: 0, label: { show: true, position: "right", formatter: name, fontSize: 12, color: css("--quiet") }, tooltip: { show: false },
+    }));
+    return {
+      height: Math.max(300, network.height * ratio + 40),
+      option: {
+        toolbox: { show: false },
+        tooltip: tooltip({
+          trigger: "item",
+          formatter: ({ dataType, data, dataIndex }) => {
+            if (dataType === "node") {
+              const rows = within[dataIndex].map(([, , tier, bundle]) => row(`${network.bundles[bundle]} links ${network.tiers[tier]}`, used[bundle]?.[0], Math.max(used[bundle]?.[1] ?? 0, used[bundle]?.[3] ?? 0)));
+              return tip(`${data.name}: ${count(network.nodes[dataIndex].group)}`, rows);
+            }
+            const [a, b, tier, bundle] = between[data.index];
+            const [from, to] = [network.nodes[a].name, network.nodes[b].name];
+            return tip(`${network.bundles[bundle]} links ${network.tiers[tier]}`, [row(`${from} → ${to}`, used[bundle]?.[0], used[bundle]?.[1]), row(`${to} → ${from}`, used[bundle]?.[2], used[bundle]?.[3])]);
+          },
+        }),
+        series: [{
+          type: "graph", layout: "none", roam: "move", zoom, left: 20, right: 20, top: 20, bottom: 20, animation: false, nodes: [...nodes, ...titles],
+          links: between.map((link, index) => ({ source: link[0], target: link[1], index, lineStyle: { color: ramp(hot(link) / full), width: 0.7 + (2.6 * hot(link)) / full, opacity: 1 } })),
+          emphasis: { disabled: false, scale: false, lineStyle: { width: 5 } },
+        }],
+      },
+    };
   }
 
   function measured() {

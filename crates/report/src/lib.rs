@@ -16,7 +16,7 @@
 //!
 //! let topology = Topology::FatTree(FatTree { k: Some(4), ..Default::default() });
 //! let network = topology.build(&BuildContext { seed: 1, base_dir: ".".as_ref() }).unwrap();
-//! let svg = netloom_report::draw(&network).unwrap();
+//! let svg = netloom_report::draw(&network);
 //! assert!(svg.starts_with("<svg") && svg.contains("<title>s0</title>"));
 //! ```
 
@@ -29,6 +29,7 @@ mod curve;
 mod differences;
 mod figure;
 mod folders;
+mod groups;
 mod layout;
 mod links;
 mod page;
@@ -43,5 +44,5 @@ mod testing;
 
 pub use figure::{FigureError, figures};
 pub use folders::{ReportError, hint};
-pub use picture::{TooLarge, draw};
+pub use picture::draw;
 pub use report::Report;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::curve::{Curve, round};
 use crate::folders::ReportError;
-use crate::links::{LinkSums, LinkUse, Map, is_told, map};
+use crate::links::{LinkSums, LinkUse, Map, map};
 use crate::series::Series;
 use crate::sizes::BySize;
 
@@ -268,7 +268,7 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path], points: usize) -> Res
         }
         summaries.push(outcome.summary);
     }
-    let is_told = is_told(links.channels().len(), points);
+    let map = map(&scenario, links.channels(), points);
     let job = Job::of(&scenario);
     let by_size = BySize::of(&flows);
     let mut slowdowns: Vec<f64> = flows.into_iter().map(|(_, slowdown)| slowdown).collect();
@@ -290,11 +290,10 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path], points: usize) -> Res
             .collect(),
         groups: groups(&summaries),
         tiers: tiers(&summaries),
-        link_use: links.link_use(is_told),
+        link_use: links.link_use(map.as_ref()),
         series,
         scenario,
     };
-    let map = if is_told { map(&point.scenario, links.channels()) } else { None };
     Ok(Reduced { point, by_size, map })
 }
 
