@@ -1,20 +1,15 @@
 """Draws the picture at the top of the README and writes its sample output: `make picture`.
 
-Both come from the study that `make run` shows: the picture is two charts of its report, taken from the page in a browser.
+Both come from the study that `make run` shows: the picture is two figures of its report.
 """
 
 import os
 import re
 import subprocess
-import sys
 import tempfile
-from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-from browser import browser, opened
-
 NETLOOM = ROOT / "target" / "release" / "netloom"
 README = ROOT / "README.md"
 PICTURE = ROOT / "docs" / "comparison.svg"
@@ -24,8 +19,9 @@ TITLE = "One permutation, four routing schemes: 128 hosts of a fat tree send 1 M
 #: The sample in the README: everything that the study prints but where its files are.
 SAMPLE = re.compile(r"(?<=```text\n).*?(?=```\n)", re.DOTALL)
 
-CHARTS = ["fct", "slowdown"]
-WIDTH, HEIGHT, ABOVE = 480, 300, 74
+#: Figures of the study's report, side by side below a title.
+FIGURES = ["fct-cdf", "slowdown-cdf"]
+ABOVE = 30
 
 
 def compared(folder):
@@ -38,37 +34,28 @@ def compared(folder):
 
 
 def drawn(folder):
-    """Two charts of the study's report as one SVG, with a title and a legend."""
-    subprocess.run([NETLOOM, "report", folder], check=True, capture_output=True)
-    with browser() as running, opened(running, folder / "report.html", color_scheme="light") as page:
-        charts = page.evaluate(
-            """([ids, width, height]) => ids.map((id) => {
-                const chart = echarts.getInstanceByDom(document.getElementById(id));
-                chart.setOption({ toolbox: { show: false } });
-                chart.resize({ width, height });
-                return chart.renderToSVGString();
-            })""",
-            [CHARTS, WIDTH, HEIGHT],
-        )
-        legend = page.evaluate(
-            """[...document.querySelectorAll("#filters label")].map((label) =>
-                [label.innerText, getComputedStyle(label.querySelector(".swatch")).borderTopColor])"""
-        )
+    """Two figures of the study as one SVG, with a title."""
+    files = [folder / f"{name}.svg" for name in FIGURES]
+    options = [option for file in files for option in ("--figure", file)]
+    subprocess.run([NETLOOM, "report", folder, *options], check=True, capture_output=True)
+    figures = [file.read_text() for file in files]
+    sizes = [tuple(map(int, re.search(r'viewBox="0 0 (\d+) (\d+)"', figure).groups())) for figure in figures]
+    width, height = sum(size[0] for size in sizes), max(size[1] for size in sizes) + ABOVE
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * WIDTH} {HEIGHT + ABOVE}" width="{2 * WIDTH}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="960" role="img">',
         f"<title>{TITLE}: flow completion times and slowdowns</title>",
         '<rect width="100%" height="100%" fill="#fff"/>',
-        "<style>text{font-family:system-ui,'Liberation Sans',Arial,sans-serif}</style>",
-        f'<text x="16" y="26" font-size="16" font-weight="600" fill="#1d2126">{TITLE}</text>',
+        f'<text x="8" y="20" font-size="12" font-weight="600" fill="#1d2126" font-family="Helvetica, Arial, sans-serif">{TITLE}</text>',
     ]
-    x = 16
-    for name, colour in legend:
-        parts.append(f'<line x1="{x}" x2="{x + 24}" y1="48" y2="48" stroke="{colour}" stroke-width="3"/>')
-        parts.append(f'<text x="{x + 31}" y="53" font-size="14" fill="#1d2126">{escape(name)}</text>')
-        x += 62 + 7 * len(name)
-    parts += [
-        chart.replace("<svg ", f'<svg x="{i * WIDTH}" y="{ABOVE}" ', 1) for i, chart in enumerate(charts)
-    ]
+    for place, (figure, size) in enumerate(zip(figures, sizes, strict=True)):
+        x = sum(size[0] for size in sizes[:place])
+        # Ids and units of their own would clash in one document.
+        inner = re.sub(r' role="img" aria-labelledby="name"', "", figure)
+        inner = re.sub(r"<title.*?</title>\n", "", inner)
+        inner = re.sub(
+            r'width="[\d.]+in" height="[\d.]+in"', f'width="{size[0]}" height="{size[1]}"', inner, count=1
+        )
+        parts.append(inner.replace("<svg ", f'<svg x="{x}" y="{ABOVE}" ', 1).strip())
     return "\n".join([*parts, "</svg>", ""])
 
 

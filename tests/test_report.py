@@ -2,9 +2,13 @@
 
 import io
 import json
+import os
+import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pandas as pd
 import pyarrow as pa
@@ -131,21 +135,22 @@ def test_every_chart_is_drawn(page):
         chart: marks(page, chart) for chart in charts.evaluate_all("all => all.map((chart) => chart.id)")
     }
     expected = {
+        "main-chart",
         "fct",
         "slowdown",
         "size-mean",
         "size-p50",
         "size-p99",
-        "tiers-mean_utilisation",
+        "tier-0",
+        "tier-1",
+        "tier-2",
         "event",
         "map",
-    }
-    assert expected | {
-        "tiers-max_utilisation",
         "over-time-throughput",
         "series-throughput",
         "series-queue",
-    } == set(drawn)
+    }
+    assert expected == set(drawn)
     assert all(count > 10 for count in drawn.values()), drawn
 
 
@@ -203,6 +208,66 @@ def test_hovering_tells_the_shares(page):
     assert "ecmp · 64KiB: " in page.locator("#fct").inner_text()
 
 
+def test_dragging_a_box_zooms_and_restoring_shows_all(page):
+    """The magnifier above the chart, a box, and the arrow back."""
+    page.locator("#fct").scroll_into_view_if_needed()
+    chart = "echarts.getInstanceByDom(document.getElementById('fct'))"
+    shown = lambda: page.evaluate(f"{chart}.getModel().getComponent('xAxis').axis.scale.getExtent()")
+    whole = shown()
+    box = page.locator("#fct").bounding_box()
+    page.evaluate(
+        f"{chart}.dispatchAction({{ type: 'takeGlobalCursor', key: 'dataZoomSelect', dataZoomSelectActive: true }})"
+    )
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.6, steps=4)
+    page.mouse.up()
+    part = shown()
+    assert part[1] - part[0] < 0.5 * (whole[1] - whole[0])
+    page.evaluate(f"{chart}.dispatchAction({{ type: 'restore' }})")
+    assert shown() == whole
+
+
+def test_the_network_zooms(page):
+    zoom = "echarts.getInstanceByDom(document.getElementById('map')).getOption().series[0].zoom"
+    page.get_by_role("button", name="Zoom in").click()
+    assert page.evaluate(zoom) == pytest.approx(1.5)
+    page.get_by_role("button", name="Zoom out").click()
+    assert page.evaluate(zoom) == pytest.approx(1)
+
+
+def test_hovering_over_a_bar_tells_its_interval(page):
+    page.locator("#main-chart").scroll_into_view_if_needed()
+    box = page.locator("#main-chart").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 14)
+    page.wait_for_function("document.getElementById('main-chart').innerText.includes('FCT p99 [us]: ')")
+    assert "ecmp · 64KiB" in page.locator("#main-chart").inner_text()
+    # Every bar has its value behind it.
+    texts = page.locator("#main-chart svg text").all_text_contents()
+    assert sum(" ± " in text for text in texts) == 4
+
+
+def test_keys_are_drawn_as_the_curves_are(page):
+    """Colour, dashes and mark of every key are those of its curve, and no two curves look alike."""
+    looks = page.evaluate(
+        """() => {
+            const chart = echarts.getInstanceByDom(document.getElementById("fct"));
+            return chart.getOption().series.map((line) => [
+                line.lineStyle.color, [].concat(line.lineStyle.type).join(" ").replace("solid", "none"), line.symbol.replace("path://", ""),
+            ]);
+        }"""
+    )
+    keys = page.evaluate(
+        """() => [...document.querySelectorAll("#results tbody .swatch")].map((key) => [
+            key.querySelector("line").getAttribute("stroke"),
+            key.querySelector("line").getAttribute("stroke-dasharray"),
+            key.querySelector("path").getAttribute("d"),
+        ])"""
+    )
+    assert len(keys) == 4 and keys == looks
+    assert len({tuple(look) for look in looks}) == 4
+
+
 def test_a_point_can_be_looked_at_in_detail(page):
     assert "bandwidth" not in page.inner_text("#detail")
     first = page.locator("#detail pre").inner_text()
@@ -212,10 +277,34 @@ def test_a_point_can_be_looked_at_in_detail(page):
     assert page.locator("#detail table").first.locator("tbody tr").count() == 12
 
 
+def differing(page):
+    """The tables of what differs, by their headings: fields with a value by label of the axis."""
+    figures = page.locator("#differences figure")
+    rows = lambda figure: figure.locator("table").first.locator("tbody tr").all()
+    return {
+        figure.locator("h3").inner_text(): {
+            row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows(figure)
+        }
+        for figure in figures.all()
+    }
+
+
 def test_what_differs_is_told(page):
-    fields = {row[0]: row[1:] for row in table(page, "differences")}
-    assert fields["workload.size"] == ["64KiB", "256KiB", "64KiB", "256KiB"]
+    found = differing(page)
+    assert found["By size"] == {"workload.size": ["64KiB", "256KiB"]}
+    assert found["By scheme"]["routing.granularity.kind"] == ["flow", "packet"]
+    fields = [field for fields in found.values() for field in fields]
     assert "topology.k" not in fields and "seed" not in fields
+
+
+def test_what_only_some_schemes_have_is_folded(page):
+    folded = page.locator("#differences details").first
+    assert "that only some have" in folded.locator("summary").inner_text()
+    assert not folded.locator("table").is_visible()
+    folded.locator("summary").click()
+    assert folded.locator("table").is_visible()
+    folded.locator("summary").click()
+    assert not folded.locator("table").is_visible()
 
 
 def brightness(page, selector="body"):
@@ -298,3 +387,259 @@ def test_data_is_valid_json_whatever_it_says(study):
     data = html.split('id="data">', 1)[1].split("</script>", 1)[0]
     report = json.loads(data)
     assert report["claims"][1]["text"] == "ECMP </script> is <b>always</b> faster"
+
+
+# ---- At size: a hundred cells of 65,536 channels ----------------------------------------------------------------------
+
+LARGE = """
+[topology]
+kind = "leaf-spine"
+leaves = 512
+spines = 32
+hosts_per_leaf = 32
+[workload]
+kind = "permutation"
+size = "1KiB"
+[measure]
+sample = "4us"
+"""
+
+
+def many(folder, cell, points):
+    """A study of many cells, each with what one run measured: only the scenario differs."""
+    rows = []
+    for number, (scheme, load) in enumerate(points):
+        copy = folder / "cells" / str(number)
+        shutil.copytree(cell, copy, copy_function=os.link)
+        scenario = copy / "scenario.toml"
+        text = scenario.read_text()
+        scenario.unlink()
+        scenario.write_text(text.replace('size = "1KiB"', f'size = "{number + 1}KiB"', 1))
+        rows.append({"scheme": f"scheme-{scheme}", "load": load / 10, "seed": 1, "folder": f"cells/{number}"})
+    pd.DataFrame(rows).to_csv(folder / "results.csv", index=False)
+    netloom("report", folder)
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """The outcome of one run on a network with 65,536 channels."""
+    folder = tmp_path_factory.mktemp("large")
+    (folder / "large.toml").write_text(LARGE)
+    netloom("run", folder / "large.toml", "--out", folder / "out")
+    return folder / "out"
+
+
+@pytest.mark.parametrize(
+    "points", [[(i, 1) for i in range(8)], [(i, j) for i in range(10) for j in range(10)]], ids=len
+)
+def test_large_networks_and_many_points_open_quickly(running, large, tmp_path, points):
+    page = many(tmp_path, large, points)
+    assert page.stat().st_size < 5_000_000
+    began = time.perf_counter()
+    with opened(running, page) as page:
+        took = time.perf_counter() - began
+        print(
+            f"{len(points)} points: {page.evaluate('document.documentElement.outerHTML.length')} characters, {took:.2f} s"
+        )
+        assert marks(page, "fct") > 10
+        assert page.locator("[role=alert]").count() == 0
+    # Three seconds on a machine that does nothing else.
+    assert took < 3 * max(1, os.getloadavg()[0] / os.cpu_count()), f"{took:.2f} s"
+
+
+def test_a_large_network_is_drawn_as_groups(running, large):
+    """512 leaves in 32 boxes with their hosts, 32 spines, and the use of the links between them."""
+    netloom("report", large)
+    with opened(running, large / "report.html") as page:
+        page.locator("#map").scroll_into_view_if_needed()
+        chart = "echarts.getInstanceByDom(document.getElementById('map'))"
+        nodes = page.evaluate(f"{chart}.getOption().series[0].nodes.map((node) => node.name)")
+        assert "hosts of switches s0–s15" in nodes and "s543" in nodes
+        assert len(nodes) == 32 + 32 + 32 + 3
+        colours = page.evaluate(
+            f"[...new Set({chart}.getOption().series[0].links.map((link) => link.lineStyle.color))].length"
+        )
+        assert colours > 10, "links are used differently"
+        first = f"{chart}.getOption().series[0].nodes[0]"
+        x, y = page.evaluate(f"{chart}.convertToPixel({{ seriesIndex: 0 }}, [{first}.x, {first}.y])")
+        box = page.locator("#map").bounding_box()
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        page.wait_for_function("document.getElementById('map').innerText.includes('s512: 1 switches')")
+        told = page.evaluate(
+            f"{chart}.getOption().tooltip[0].formatter({{ dataType: 'edge', data: {chart}.getOption().series[0].links.at(-1) }})"
+        )
+        assert "16 links" in told and told.count("busiest") == 2
+
+
+def test_many_points_open_on_an_overview_of_all(running, large, tmp_path):
+    points = [(i, j) for i in range(12) for j in range(5)]
+    with opened(running, many(tmp_path, large, points)) as page:
+        assert page.locator("main section h2").first.inner_text() == "Overview: all 60 points"
+        cells = page.locator("#main-result .cell")
+        assert cells.count() == 60
+        assert page.locator("#main-result tbody tr").count() == 5
+        assert page.locator("#count").inner_text() == "10 of 60 shown"
+        # A number leads to its point.
+        cells.nth(13).click()
+        assert 'size = "7KiB"' in page.locator("#detail pre").inner_text()
+        page.get_by_role("button", name="Show all").click()
+        assert page.locator("#count").inner_text() == "60 of 60 shown"
+        # Twelve schemes at five loads: sixty looks.
+        looks = page.locator("#results tbody .swatch").evaluate_all("all => all.map((key) => key.outerHTML)")
+        assert len(looks) == len(set(looks)) == 60
+        page.get_by_role("button", name="Show few").click()
+        assert page.locator("#count").inner_text() == "10 of 60 shown"
+
+
+def test_warnings_are_grouped_and_counted(running, study, tmp_path):
+    copy = shutil.copytree(study, tmp_path / "copy")
+    for number, summary in enumerate(sorted(copy.glob("cells/*/summary.json"))):
+        content = json.loads(summary.read_text())
+        content["warnings"] = [f"DCQCN had no effect: {number} packets were marked"]
+        summary.write_text(json.dumps(content))
+    netloom("report", copy)
+    with opened(running, copy / "report.html") as page:
+        items = page.locator("#warnings > ul > li")
+        assert items.count() == 1
+        assert "and alike (in all 4 points)" in items.first.inner_text()
+        assert "spray · 256KiB" not in items.first.inner_text()
+        items.locator("summary").click()
+        assert "spray · 256KiB" in items.first.inner_text()
+
+
+def test_an_error_of_the_script_is_shown(running, study, tmp_path):
+    """One part that fails says so, and the others are there."""
+    html = (study / "report.html").read_text()
+    broken = tmp_path / "broken.html"
+    broken.write_text(html.replace('"tiers":[{"tier"', '"tiers":[null,{"tier"'))
+    context = running.new_context(offline=True)
+    page = context.new_page()
+    page.goto(broken.as_uri())
+    page.wait_for_selector("html[data-ready]")
+    assert "could not be drawn completely: Link use: " in page.locator("[role=alert]").first.inner_text()
+    assert len(table(page, "results")) == 4 and marks(page, "fct") > 10
+    # What is no JSON at all: nothing can be drawn, and the page says so.
+    broken.write_text(html.replace('id="data">{', 'id="data">', 1))
+    page.goto(broken.as_uri())
+    assert "could not be drawn completely" in page.locator("[role=alert]").inner_text()
+    context.close()
+
+
+# ---- Figures ------------------------------------------------------------------------------------------------------------
+
+
+def figure(folder, file, *options):
+    """A figure as its root element and its texts."""
+    netloom("report", folder, "--figure", file, *options)
+    root = ElementTree.parse(file).getroot()
+    return root, ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def refused(*arguments):
+    done = subprocess.run([NETLOOM, "report", *arguments], check=False, capture_output=True, text=True)
+    assert done.returncode == 2, done
+    return done.stderr
+
+
+def test_every_figure_is_drawn_for_a_column_of_a_paper(running, study, tmp_path):
+    names = re.findall(
+        r"^ +([a-z0-9-]+)  +",
+        refused(study, "--figure", tmp_path / "fct-p9.svg").split("figures:")[1],
+        re.MULTILINE,
+    )
+    assert len(names) > 30
+    drawn = set()
+    for name in names:
+        done = subprocess.run(
+            [NETLOOM, "report", study, "--figure", tmp_path / f"{name}.svg"],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            assert f"`{name}` has nothing to draw: " in done.stderr, done.stderr
+            continue
+        drawn.add(name)
+    assert {
+        "fct-p99",
+        "fct-cdf",
+        "fct-tail",
+        "slowdown-mean",
+        "size-p99",
+        "link-use",
+        "throughput-over-time",
+    } <= drawn
+    assert not {"job-time", "step-time"} & drawn
+    page = running.new_page()
+    for name in drawn:
+        root, texts = figure(study, tmp_path / f"{name}.svg")
+        assert root.get("width") == "3.30in"
+        assert not [text for text in texts if re.search(r"\d[eE][+-]?\d|NaN|inf", text)], name
+        # Nothing is cut off, in whatever font this machine has.
+        page.goto((tmp_path / f"{name}.svg").as_uri())
+        outside = page.evaluate(
+            """() => [...document.querySelectorAll("text")].filter((text) => {
+                const box = text.getBoundingClientRect(), all = document.documentElement.getBoundingClientRect();
+                return box.left < all.left - 1 || box.right > all.right + 1 || box.bottom > all.bottom + 1;
+            }).map((text) => text.textContent)"""
+        )
+        assert not outside, (name, outside)
+    page.close()
+
+
+def test_a_figure_says_what_its_error_bars_are(study, tmp_path):
+    _, texts = figure(study, tmp_path / "fct-p99.svg")
+    assert "FCT p99 [µs]" in texts and "ecmp" in texts and "64KiB" in texts
+    assert "95% confidence interval" in " ".join(texts) and "2 seeds" in " ".join(texts)
+
+
+def test_figures_of_known_flows(study, tmp_path):
+    """16 flows of 10 to 160 us each from ECMP, three times that from spraying."""
+    root, texts = figure(study, tmp_path / "fct-cdf.svg", "--only", "size=64KiB")
+    assert [text for text in texts if text in ("ecmp", "spray")] == ["ecmp", "spray"]
+    curves = [
+        path.get("d")
+        for path in root.iter("{http://www.w3.org/2000/svg}path")
+        if path.get("class") == "curve"
+    ]
+    # The curves and their keys.
+    assert len(curves) == 4
+    ends = [float(re.findall(r"L([\d.]+) ", path)[-1]) for path in curves[:2]]
+    assert ends[0] < ends[1]
+
+
+def test_wrong_figures_are_refused(study, tmp_path):
+    missing = refused(study, "--figure", tmp_path / "fct-p9.svg")
+    assert (
+        "did you mean `fct-p99`?" in missing and "slowdown-by-size" not in missing and "size-p99" in missing
+    )
+    png = refused(study, "--figure", tmp_path / "fct-p99.png")
+    assert "rsvg-convert" in png and "fct-p99.svg" in png
+    assert "did you mean `size`?" in refused(
+        study, "--figure", tmp_path / "fct-p99.svg", "--only", "siz=64KiB"
+    )
+    assert "valid here: 64KiB, 256KiB" in refused(
+        study, "--figure", tmp_path / "fct-p99.svg", "--only", "size=1MiB"
+    )
+    assert "cannot be used with" in refused(study, "--figure", tmp_path / "fct-p99.svg", "--title", "x")
+    assert "--figure" in refused(study, "--only", "size=64KiB")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_page_is_opened(study, tmp_path):
+    """With the system's program for it, or an error that names the page."""
+    opener = tmp_path / "xdg-open"
+    opener.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
+    opener.chmod(0o755)
+    run = lambda path: subprocess.run(
+        [NETLOOM, "report", study, "--open"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": str(path)},
+    )
+    assert run(f"{tmp_path}:{os.environ['PATH']}").returncode == 0
+    assert (tmp_path / "opened").read_text().strip() == str(study / "report.html")
+    failed = run(tmp_path / "nothing")
+    assert failed.returncode == 1 and "open " in failed.stderr and "report.html yourself" in failed.stderr

@@ -152,6 +152,21 @@ def test_pictures_have_a_line_per_label(here):
         here.plot.cdf(axis="load")
 
 
+def test_pictures_have_plain_numbers_and_keys_beside_the_curves(here):
+    ax = here.plot.bars("throughput_bps", axis="size")
+    assert ax.get_ylabel() == "throughput_bps [Gbit/s]"
+    largest = max(patch.get_height() for patch in ax.patches)
+    rates = here.frame()["throughput_bps"]
+    assert min(rates) <= largest * 1e9 <= max(rates)
+    assert here.plot.bars("fct.p99", axis="size").get_ylabel() == "fct.p99 [us]"
+    assert "error bars: least and largest" in ax.get_title(loc="left")
+    ax = here.plot.cdf("fct", axis="scheme")
+    ax.figure.canvas.draw()
+    labels = [label.get_text() for label in ax.get_xticklabels() if label.get_text()]
+    assert len(labels) > 1 and not [label for label in labels if "^" in label or "e" in label]
+    assert ax.get_legend().get_window_extent().x0 >= ax.get_window_extent().x1
+
+
 def test_what_is_wrong_is_found_before_the_first_cell():
     with pytest.raises(netloom.ScenarioError, match="routing.preset: there is no .*`ecpm`"):
         netloom.Study("x", {}, axes={"scheme": {"e": {"routing.preset": "ecpm"}}})

@@ -8,13 +8,17 @@ import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
     from netloom._netloom import Table
     from netloom._outcome import Outcome
     from netloom._study import Study
 
 #: Axis labels of what can be drawn.
-LABELS = {"slowdown": "slowdown", "fct": "flow completion time [us]"}
+LABELS = {"slowdown": "slowdown (FCT / ideal FCT)", "fct": "flow completion time [us]"}
+
+#: Units that pictures have instead of those of tables, and what numbers are multiplied by.
+UNITS = {"bit/s": ("Gbit/s", 1e-9), "B": ("kB", 1e-3), "1": ("", 1.0)}
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -25,6 +29,31 @@ def _axes(ax: Axes | None) -> Axes:
     except ImportError as error:
         raise ImportError("pictures need matplotlib: pip install 'netloom[plot]'") from error
     return plt.subplots(figsize=(6, 4), layout="constrained")[1]
+
+
+def _plain_ticks(axis: Axis) -> None:
+    """Numbers in full, where matplotlib writes powers of ten; between those, too, where an axis has fewer than three."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    formatter = FuncFormatter(lambda value, _: f"{value:,.10g}" if value < 1e15 else f"{value:g}")
+    axis.set_major_formatter(formatter)
+    if axis.get_scale() == "log":
+        low, high = sorted(axis.get_view_interval())
+        steps = (
+            (1.0,)
+            if high > 1000 * low
+            else (1.0, 2.0, 5.0)
+            if high > 5 * low
+            else tuple(np.arange(1, 10, 0.5))
+        )
+        axis.set_major_locator(LogLocator(subs=steps, numticks=8))
+        axis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+
+
+def _legend(ax: Axes, title: str | None = None) -> None:
+    """Keys beside the curves, where they hide none."""
+    if len(ax.get_legend_handles_labels()[0]) > 0:
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, frameon=False, title=title)
 
 
 def _values(flows: Table, metric: str) -> np.ndarray:
@@ -44,8 +73,8 @@ def _cdf(ax: Axes, values: np.ndarray, label: str | None) -> None:
 def _finish_cdf(ax: Axes, metric: str) -> Axes:
     ax.set(xscale="log", xlabel=LABELS[metric], ylabel="share of flows", ylim=(0, 1))
     ax.grid(alpha=0.3)
-    if ax.get_legend_handles_labels()[0]:
-        ax.legend()
+    _plain_ticks(ax.xaxis)
+    _legend(ax)
     return ax
 
 
@@ -103,18 +132,24 @@ class StudyPlots:
             rows = rows & ~np.isnan(slowdown)
             x, y = _by_size(size[rows], slowdown[rows], quantile, bins)
             ax.plot(x, y, marker="o", markersize=3, label=label)
-        ax.set(xscale="log", yscale="log", xlabel="flow size [B]", ylabel=f"slowdown, quantile {quantile:g}")
+        ax.set(xscale="log", yscale="log", xlabel="flow size [B]", ylabel=f"slowdown p{100 * quantile:g}")
         ax.grid(alpha=0.3)
-        if groups:
-            ax.legend()
+        _plain_ticks(ax.xaxis)
+        _plain_ticks(ax.yaxis)
+        _legend(ax)
         return ax
 
     def bars(self, metric: str = "slowdown.p99", *, axis: str | None = None, ax: Axes | None = None) -> Axes:
-        """A number of the summary by label, the mean over the seeds, with the least and largest as whiskers."""
+        """A number of the summary by label: the mean over the seeds, with error bars from the least to the largest of them.
+
+        The label says the unit; rates are drawn in Gbit/s and sizes in kB.
+        """
         ax = _axes(ax)
         frame, axes = self._study.frame(), self._study.axes
         chosen = axes if axis is None else [axis]
-        values = frame[metric]
+        unit = frame.units.get(metric, "1")
+        unit, factor = UNITS.get(unit, (unit, 1.0))
+        values = frame[metric] * factor
         rows: dict[str, list[float]] = {}
         for place, value in enumerate(values):
             rows.setdefault(" ".join(str(frame[name][place]) for name in chosen) or "all", []).append(value)
@@ -122,7 +157,13 @@ class StudyPlots:
         low = [m - min(found) for m, found in zip(mean, rows.values(), strict=True)]
         high = [max(found) - m for m, found in zip(mean, rows.values(), strict=True)]
         ax.bar(list(rows), mean, yerr=[low, high], capsize=3)
-        ax.set_ylabel(metric)
+        ax.set_ylabel(f"{metric} [{unit}]" if unit else metric)
+        _plain_ticks(ax.yaxis)
+        if any(len(found) > 1 for found in rows.values()):
+            seeds = max(len(found) for found in rows.values())
+            ax.set_title(
+                f"mean of {seeds} seeds; error bars: least and largest", fontsize="small", loc="left"
+            )
         return ax
 
 

@@ -250,6 +250,16 @@ pub(crate) struct ReportArgs {
     /// Title of the page [default: the study's, or the names of the folders].
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
+    /// Open the page in the browser.
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Write one chart instead of the page, as SVG for a column of a paper; its name says which (e.g. fct-p99.svg). A wrong name lists all.
+    /// Can be given several times.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "title", "open"])]
+    pub(crate) figure: Vec<PathBuf>,
+    /// Only these points in figures: an axis with one or several of its labels (e.g. load=0.6,0.8). Can be given several times.
+    #[arg(long, value_name = "AXIS=LABEL,…", requires = "figure")]
+    pub(crate) only: Vec<String>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,14 +1,29 @@
 "use strict";
 // Reads the report's data, builds the page, and redraws what depends on filters and theme.
-addEventListener("error", ({ message, lineno }) => {
+const complaints = new Set();
+function complain(message) {
+  // Parts are drawn again whenever what is shown changes; what is wrong with them is said once.
+  if (complaints.has(message)) return;
+  complaints.add(message);
   const notice = document.createElement("p");
   notice.className = "notice";
   notice.setAttribute("role", "alert");
-  notice.textContent = `This page could not be drawn completely: ${message} (line ${lineno} of its script). The numbers are in the outcome folders.`;
+  notice.textContent = `This page could not be drawn completely: ${message}. The numbers are in the outcome folders.`;
   document.body.prepend(notice);
-});
+}
+addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${lineno} of its script)`));
 
 (() => {
+  /** A part that fails says so, and leaves the others as they are. */
+  const attempt = (part, draw) => {
+    try {
+      draw();
+    } catch (error) {
+      complain(`${part}: ${error.message}`);
+      console.error(error);
+    }
+  };
+
   const report = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const main = document.getElementById("main");
@@ -64,35 +79,63 @@ addEventListener("error", ({ message, lineno }) => {
   // ---- Points: names, colours, which are shown -----------------------------------------------------------------------------
 
   const varied = axes.map((axis, i) => i).filter((i) => axes[i].labels.length > 1);
-  const [colourAxis, dashAxis] = varied;
+  // The scheme has the colour, the network the mark, and what else is varied the dashes.
+  const [colourAxis, markAxis] = [report.colour_axis ?? undefined, report.mark_axis ?? undefined];
+  const otherAxes = varied.filter((i) => i !== colourAxis && i !== markAxis);
   const nameOf = (point) => varied.map((i) => point.labels[i]).filter(Boolean).join(" · ") || point.labels.filter(Boolean).join(" · ") || report.title;
   const names = points.map(nameOf);
 
-  // Okabe and Ito's colours, which can be told apart with any kind of colour vision; without their yellow, and lighter on dark.
-  const COLOURS = {
-    light: ["#0072b2", "#d55e00", "#009e73", "#b8558c", "#c98a00", "#3f9bd1", "#6a4c93", "#5c666f"],
-    dark: ["#56b4e9", "#ff8a4c", "#35c99a", "#e797c1", "#f0b93a", "#9bd3f5", "#b79be0", "#b4bcc4"],
-  };
-  // A second sign beside the colour.
-  const DASHES = ["solid", "dashed", "dotted", [8, 3, 2, 3]];
-  const SYMBOLS = ["circle", "triangle", "rect", "diamond", "roundRect", "pin", "arrow"];
-  const place = (point, axis) => (axis === undefined ? 0 : Math.max(0, axes[axis].labels.indexOf(points[point].labels[axis])));
-  const colour = (point) => COLOURS[theme()][place(point, colourAxis) % COLOURS.light.length];
-  const dash = (point) =>
-    DASHES[(place(point, dashAxis) + Math.floor(place(point, colourAxis) / COLOURS.light.length)) % DASHES.length];
-  const symbol = (point) => SYMBOLS[place(point, colourAxis) % SYMBOLS.length];
+  // Dashes and marks tell points apart without colours. Charts, keys and figures draw the same ones.
+  const { looks, styles } = report;
+  const COLOURS = { light: styles.light, dark: styles.dark };
+  const DASHES = styles.dashes.map((lengths) => (lengths.length ? lengths : "solid"));
+  const MARKS = styles.marks;
+  const placeOf = (axis, label) => (axis === undefined ? 0 : Math.max(0, axes[axis].labels.indexOf(label)));
+  const colour = (point) => COLOURS[theme()][looks[point].colour];
+  const dash = (point) => DASHES[looks[point].dash];
+  const mark = (point) => MARKS[looks[point].mark];
+  const symbol = (point) => `path://${mark(point)}`;
 
   const checked = axes.map((axis) => new Set(axis.labels));
   const isShown = (point) => point.labels.every((label, i) => label === "" || checked[i].has(label));
   const shown = () => points.map((point, i) => i).filter((i) => isShown(points[i]));
-  // More lines than this cannot be told apart: then every further axis starts with its first label.
+  // More lines than this cannot be told apart: then charts begin with some of the points, and the overview has all of them.
   const MOST_LINES = 10;
-  if (points.length > MOST_LINES) {
-    for (const i of varied.slice(1)) checked[i] = new Set(axes[i].labels.slice(0, 1));
-  }
-  const swatch = (point) =>
-    el("span", { class: "swatch", "aria-hidden": "true", style: `border-color:${colour(point)};border-top-style:${Array.isArray(dash(point)) ? "double" : dash(point)}` });
+  const chooseFew = () => {
+    for (const i of varied) {
+      if (i !== colourAxis && shown().length > MOST_LINES) checked[i] = new Set(axes[i].labels.slice(0, 1));
+    }
+    if (colourAxis !== undefined && shown().length > MOST_LINES) checked[colourAxis] = new Set(axes[colourAxis].labels.slice(0, MOST_LINES));
+  };
+  chooseFew();
+  const isMany = points.length > MOST_LINES;
+
+  const SVG = "http://www.w3.org/2000/svg";
+  const svg = (name, attributes, children = []) => {
+    const element = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    children.forEach((child) => element.append(child));
+    return element;
+  };
+  /** A key: the line and the mark as charts draw them. */
+  const key = (stroke, dashes, path) =>
+    svg("svg", { class: "swatch", viewBox: "0 0 34 12", width: 34, height: 12, "aria-hidden": "true" }, [
+      svg("line", { x1: 0, x2: 34, y1: 6, y2: 6, stroke, "stroke-width": 2, "stroke-dasharray": Array.isArray(dashes) ? dashes.join(" ") : "none" }),
+      ...(path ? [svg("path", { d: path, fill: stroke, transform: "translate(17 6) scale(4)" })] : []),
+    ]);
+  const swatch = (point) => key(colour(point), dash(point), mark(point));
   const named = (point) => [swatch(point), " ", names[point]];
+  /** What a label of an axis looks like; nothing if it looks like no other. */
+  const keyOf = (axis, label) => {
+    const position = placeOf(axis, label);
+    const isAlone = varied.length === 1;
+    if (axis === colourAxis) {
+      const point = points.findIndex((point) => point.labels[axis] === label);
+      return key(colour(point), isAlone ? dash(point) : "solid", markAxis === undefined ? mark(point) : null);
+    }
+    if (axis === markAxis) return key(css("--quiet"), otherAxes.length ? "solid" : DASHES[position % DASHES.length], MARKS[position % MARKS.length]);
+    return otherAxes.length === 1 ? key(css("--quiet"), DASHES[position % DASHES.length], null) : null;
+  };
 
   // ---- Theme ---------------------------------------------------------------------------------------------------------------
 
@@ -115,6 +158,8 @@ addEventListener("error", ({ message, lineno }) => {
 
   /** Everything that is drawn anew when filters or theme change. */
   const redraws = [];
+  let building = "";
+  const onRedraw = (draw) => redraws.push({ part: building, draw });
   const charts = [];
 
   const section = (id, title, text) => {
@@ -128,7 +173,7 @@ addEventListener("error", ({ message, lineno }) => {
   function live(parent, build) {
     const box = el("div");
     parent.append(box);
-    redraws.push(() => box.replaceChildren(...[build()].flat().filter(Boolean)));
+    onRedraw(() => box.replaceChildren(...[build()].flat().filter(Boolean)));
   }
 
   /**
@@ -143,7 +188,7 @@ addEventListener("error", ({ message, lineno }) => {
     parent.append(whole);
     const chart = echarts.init(box, null, { renderer: canvas ? "canvas" : "svg" });
     charts.push(chart);
-    redraws.push(() => {
+    onRedraw(() => {
       const content = option();
       whole.hidden = !content;
       if (!content) return;
@@ -191,7 +236,14 @@ addEventListener("error", ({ message, lineno }) => {
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
       for (const tick of steps.map((step) => step * 10 ** power)) if (tick >= low && tick <= high) ticks.push(tick);
     }
-    return ticks;
+    if (ticks.length > 2) return ticks;
+    // A short axis has the ticks of a linear one.
+    const rough = (high - low) / 4;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].find((step) => step * power >= rough) * power;
+    const even = [];
+    for (let tick = Math.ceil(low / step) * step; tick <= high; tick += step) even.push(Number(tick.toPrecision(6)));
+    return even;
   };
   const logAxis = (name, low, high, more = {}) => {
     const base = axis(name, more);
@@ -219,6 +271,12 @@ addEventListener("error", ({ message, lineno }) => {
   /** The least value that so many of the values do not exceed. */
   const quantile = (curve, share) => curve.value[curve.share.findIndex((at) => at >= share - 1e-9)];
 
+  /** Marks on a curve at some shares: enough to tell it from others, and few enough to see it. */
+  const marked = (point, share, before) => {
+    const at = new Set([0.25, 0.5, 0.75, 0.9, 0.99].map((wanted) => before + share.findIndex((found) => found >= wanted - 1e-9)));
+    return { symbol: symbol(point), showSymbol: true, showAllSymbol: true, symbolSize: (value, { dataIndex }) => (at.has(dataIndex) ? 8 : 0) };
+  };
+
   function distribution(parent, id, title, unit, of) {
     const curves = () => shown().filter((i) => of(points[i]));
     const ranks = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1];
@@ -237,7 +295,7 @@ addEventListener("error", ({ message, lineno }) => {
             ? value.map((x, k) => [x, k === 0 ? 1 : 1 - share[k - 1]])
             : [[value[0], 0], ...value.map((x, k) => [x, share[k]])];
           return {
-            name: names[i], type: "line", data, step: scale.tail ? "start" : "end", showSymbol: false,
+            name: names[i], type: "line", data, step: scale.tail ? "start" : "end", ...marked(i, share, data.length - share.length),
             itemStyle: { color: colour(i) }, lineStyle: { color: colour(i), width: 2, type: dash(i) }, emphasis: { disabled: true },
           };
         };
@@ -281,23 +339,45 @@ addEventListener("error", ({ message, lineno }) => {
     document.getElementById("about").textContent = parts.join(" · ");
     document.getElementById("colophon").textContent =
       `Made by netloom ${report.version}. Flows of the warm-up, streams and unfinished flows are in no distribution. Charts: Apache ECharts, Apache License 2.0.`;
-    const interrupted = points.flatMap((point, i) => (point.interrupted ? [`${names[i]}: ${point.interrupted} of ${point.folders.length} runs were interrupted`] : []));
-    const warnings = points.flatMap((point, i) => point.warnings.map((warning) => (points.length > 1 ? `${names[i]}: ${warning}` : warning)));
-    const notes = [...interrupted, ...warnings];
+    const notes = notices();
     if (notes.length) {
-      main.append(el("div", { class: "notice", id: "warnings", role: "note" }, el("strong", {}, "What is probably a mistake, or incomplete"),
-        el("ul", {}, notes.map((note) => el("li", {}, note)))));
+      main.append(el("div", { class: "notice", id: "warnings", role: "note" }, el("strong", {}, "Probably a mistake, or incomplete"),
+        el("ul", {}, notes.map(({ texts, at }) => {
+          const where = points.length === 1 ? null : ` (${at.size === points.length ? `in all ${at.size}` : `in ${at.size} of ${points.length}`} points)`;
+          const isFolded = points.length > 1 && (at.size > 1 || texts.size > 1);
+          const all = [...texts].map(([text, found]) => el("li", {}, texts.size > 1 ? `${text}: ` : null, found.map((i) => names[i]).join(", ")));
+          return el("li", {}, [...texts.keys()][0], texts.size > 1 ? " and alike" : null, at.size === 1 && points.length > 1 ? ` (${names[[...at][0]]})` : where,
+            isFolded ? el("details", {}, el("summary", {}, "Where"), el("ul", {}, all)) : null);
+        }))));
     }
+  }
+
+  /** Warnings of all points; those that differ in their numbers only are one. */
+  function notices() {
+    const found = new Map();
+    const add = (text, i) => {
+      const pattern = text.replace(/\d[\d,.]*/g, "#");
+      if (!found.has(pattern)) found.set(pattern, { texts: new Map(), at: new Set() });
+      const { texts, at } = found.get(pattern);
+      if (!texts.has(text)) texts.set(text, []);
+      texts.get(text).push(i);
+      at.add(i);
+    };
+    points.forEach((point, i) => {
+      if (point.interrupted) add(`${point.interrupted} of ${point.folders.length} runs were interrupted`, i);
+    });
+    points.forEach((point, i) => point.warnings.forEach((warning) => add(warning, i)));
+    return [...found.values()];
   }
 
   function filters() {
     const form = document.getElementById("filters");
+    const inputs = [];
     for (const i of varied) {
       const box = el("fieldset", {}, el("legend", {}, axes[i].name));
       axes[i].labels.forEach((label) => {
-        const first = points.findIndex((point) => point.labels[i] === label);
-        const mark = el("span");
-        if (i === colourAxis) redraws.push(() => mark.replaceChildren(swatch(first)));
+        const sign = el("span");
+        onRedraw(() => sign.replaceChildren(...[keyOf(i, label)].filter(Boolean)));
         const input = el("input", {
           type: "checkbox", checked: checked[i].has(label), "data-axis": axes[i].name, "data-label": label,
           onchange: (event) => {
@@ -305,9 +385,22 @@ addEventListener("error", ({ message, lineno }) => {
             redraw();
           },
         });
-        box.append(el("label", {}, input, i === colourAxis ? mark : null, label));
+        inputs.push([input, i, label]);
+        box.append(el("label", {}, input, sign, label));
       });
       form.append(box);
+    }
+    if (points.length > 1) {
+      const count = el("output", { id: "count" });
+      onRedraw(() => count.replaceChildren(`${shown().length} of ${points.length} shown`));
+      const all = (choose) => () => {
+        axes.forEach((axis, i) => { checked[i] = new Set(axis.labels); });
+        choose();
+        inputs.forEach(([input, i, label]) => { input.checked = checked[i].has(label); });
+        redraw();
+      };
+      const button = (text, choose) => el("button", { type: "button", class: "tool", onclick: all(choose) }, text);
+      form.append(el("span", { class: "count" }, count, button("Show all", () => {}), isMany ? button("Show few", chooseFew) : null));
     }
     form.addEventListener("submit", (event) => event.preventDefault());
   }
@@ -315,10 +408,89 @@ addEventListener("error", ({ message, lineno }) => {
   const metrics = (where) => report.metrics.map((metric, k) => ({ ...metric, k })).filter((metric) => metric.place === where);
   const heading = (metric) => (metric.unit ? `${metric.heading} [${metric.unit}]` : metric.heading);
 
+  const withNumbers = (where) => metrics(where).filter(({ k }) => points.some((point) => point.metrics[k]));
+  const intervals = "Lines across the ends of bars: 95% confidence interval of the mean over the seeds (Student's t).";
+  const hasSeeds = points.some((point) => point.folders.length > 1);
+
+  /** One number of every point: bars, or of many points a table with the axes as its sides. */
+  function mainResult() {
+    const columns = withNumbers("result");
+    if (points.length < 2 || !columns.length) return;
+    let chosen = columns[0].k;
+    const metric = () => report.metrics[chosen];
+    const box = section("main-result", isMany ? `Overview: all ${points.length} points` : "Main result", null);
+    const choose = choice("Show", columns.map((column) => [String(column.k), column.heading]), String(chosen), (value) => { chosen = Number(value); });
+    const describe = () => `${heading(metric())}: ${shown().map((i) => `${names[i]} ${estimateText(points[i].metrics[chosen])}`).join("; ")}.`;
+    if (!isMany || varied.length < 2) {
+      figure(box, {
+        id: "main-chart", title: "By point", controls: choose, describe,
+        option: () => bars("main-chart", heading(metric()), (i) => points[i].metrics[chosen]),
+      });
+      if (hasSeeds) box.append(el("p", { class: "quiet" }, intervals));
+      return;
+    }
+    let across = colourAxis;
+    let shade = "row";
+    box.append(el("div", { class: "controls" }, choose,
+      choice("Columns", varied.map((i) => [String(i), axes[i].name]), String(across), (value) => { across = Number(value); }),
+      choice("Shade", [["row", "within each row"], ["all", "over all points"]], shade, (value) => { shade = value; })));
+    box.append(el("p", { class: "quiet" }, `The stronger the shade, the worse${hasSeeds ? "; mean over the seeds, with its 95% confidence interval (Student's t)" : ""}. A click on a number shows the point in detail.`));
+    live(box, () => overview(metric(), chosen, across, shade === "row"));
+  }
+
+  function overview(metric, k, across, isByRow) {
+    const down = varied.filter((i) => i !== across);
+    const rows = new Map();
+    points.forEach((point, i) => {
+      const labels = down.map((axis) => point.labels[axis]);
+      const id = labels.join("\n");
+      if (!rows.has(id)) rows.set(id, { labels, cells: new Map() });
+      rows.get(id).cells.set(point.labels[across], i);
+    });
+    // In the order of the axes, whatever the order of the cells.
+    const order = (a, b) => down.reduce((sum, axis, n) => sum || placeOf(axis, a.labels[n]) - placeOf(axis, b.labels[n]), 0);
+    const sorted = [...rows.values()].sort(order);
+    const value = (i) => points[i].metrics[k]?.mean;
+    const scaleOf = (list) => {
+      const found = list.map(value).filter((number) => number !== undefined);
+      const [low, high] = [smallest(found), largest(found)];
+      // Ratios count: twice as slow is as far from the best wherever that is.
+      const at = (number) => (low > 0 ? Math.log(number) : number);
+      // What differs by less than half is never in the full shade.
+      const span = low > 0 ? Math.max(at(high) - at(low), Math.log(1.5)) : high - low;
+      return (number) => (high > low ? (at(number) - at(low)) / span : 0);
+    };
+    const ofAll = scaleOf(points.map((point, i) => i));
+    const cell = (i, share) => {
+      if (i === undefined || value(i) === undefined) return "–";
+      const worse = metric.more_is_better ? 1 - share(value(i)) : share(value(i));
+      return el("button", {
+        type: "button", class: "cell", style: `--share:${Math.round(60 * worse)}%`, title: `${names[i]}: ${heading(metric)} ${estimateText(points[i].metrics[k])}`,
+        onclick: () => { pick(i); document.getElementById("detail").scrollIntoView(); },
+      }, estimate(points[i].metrics[k]));
+    };
+    const columns = axes[across].labels;
+    const body = sorted.map(({ labels, cells }) => {
+      const share = isByRow ? scaleOf([...cells.values()]) : ofAll;
+      return [labels.filter(Boolean).join(" · "), ...columns.map((label) => cell(cells.get(label), share))];
+    });
+    const whole = table([down.map((i) => axes[i].name).join(" · "), ...columns.map((label) => [keyOf(across, label), " ", label])], body);
+    whole.classList.add("overview");
+    return el("figure", {}, el("figcaption", {}, el("h3", {}, heading(metric))), whole);
+  }
+
+  // A workload of several kinds of traffic: how each of them fared.
+  function groups() {
+    if (!points.some((point) => point.groups.length)) return;
+    const columns = report.group_metrics.map((metric, k) => ({ ...metric, k })).filter(({ k }) => points.some((point) => point.groups.some((group) => group.metrics[k]?.mean)));
+    const box = section("groups", "By kind of traffic", hasSeeds ? "Mean over the seeds, with its 95% confidence interval (Student's t)." : null);
+    live(box, () => table(["", "traffic", ...columns.map(heading)], shown().flatMap((i) => points[i].groups.map((group) => [named(i), group.name, ...columns.map(({ k }) => estimate(group.metrics[k]))]))));
+  }
+
   function results() {
-    const columns = metrics("result").filter(({ k }) => points.some((point) => point.metrics[k]));
-    const box = section("results", "Results",
-      points.some((point) => point.folders.length > 1) ? "Mean over the seeds, with the 95% confidence interval of the mean." : null);
+    if (!points.length) return;
+    const columns = withNumbers("result");
+    const box = section("results", "Results", hasSeeds ? "Mean over the seeds, with its 95% confidence interval (Student's t)." : null);
     live(box, () => table(["", ...columns.map(heading)], shown().map((i) => [named(i), ...columns.map(({ k }) => estimate(points[i].metrics[k]))])));
   }
 
@@ -358,8 +530,16 @@ addEventListener("error", ({ message, lineno }) => {
     if (ends.length < 2) return;
     const bins = ends.map((end) => report.by_size.flat().find((bin) => bin.up_to === end));
     const label = (bin) => (bin.above === bin.up_to ? bytes(bin.up_to) : `≤ ${bytes(bin.up_to)}`);
+    // How many flows the points have in a bin: one number, or the least and the most.
+    const count = (bin) => {
+      const found = shown().map((i) => of(i, bin.up_to)?.count).filter(Boolean);
+      if (!found.length) return "";
+      const [low, high] = [smallest(found), largest(found)];
+      return low === high ? `${number(low)} flows` : `${number(low)}–${number(high)} flows`;
+    };
     const of = (i, end) => report.by_size[i].find((bin) => bin.up_to === end);
-    const box = section("sizes", "Slowdown by flow size", null);
+    const few = report.too_few.reduce((sum, flows) => sum + flows, 0);
+    const box = section("sizes", "Slowdown by flow size", few ? `Sizes of which a point has fewer than ten flows are left out there: ${number(few)} flows in all.` : null);
     const grid = el("div", { class: "charts three" });
     box.append(grid);
     const words = { mean: "mean", p50: "median", p99: "99th percentile" };
@@ -367,9 +547,10 @@ addEventListener("error", ({ message, lineno }) => {
       figure(grid, {
         id: `size-${statistic}`, title: words[statistic], height: 260,
         describe: () => shown().map((i) => `${names[i]}: ${bins.map((bin) => `${label(bin)} ${number(of(i, bin.up_to)?.[statistic])}`).join(", ")}`).join("; ") + ".",
-        numbers: () => [["", ...bins.map(label)], shown().map((i) => [named(i), ...bins.map((bin) => number(of(i, bin.up_to)?.[statistic]))])],
+        numbers: () => [["", ...bins.map((bin) => `${label(bin)} (${count(bin)})`)], shown().map((i) => [named(i), ...bins.map((bin) => number(of(i, bin.up_to)?.[statistic]))])],
         option: () => {
           const all = shown().flatMap((i) => report.by_size[i].map((bin) => bin[statistic]));
+          if (!all.length) return null;
           const isWide = largest(all) > 20;
           return {
             option: {
@@ -380,8 +561,8 @@ addEventListener("error", ({ message, lineno }) => {
                   return [item.color, names[i], `${number(item.value)} (${of(i, ends[item.dataIndex])?.count ?? 0} flows)`];
                 })),
               }),
-              xAxis: axis("flow size", { type: "category", data: bins.map(label) }),
-              yAxis: axis("slowdown", { type: isWide ? "log" : "value", min: isWide ? 1 : smallest(all, 1), nameGap: 36 }),
+              xAxis: axis("flow size", { type: "category", data: bins.map((bin) => `${label(bin)}\n${count(bin)}`), nameGap: 42, axisLabel: { color: css("--quiet"), lineHeight: 15, hideOverlap: true } }),
+              yAxis: axis("slowdown", { type: isWide ? "log" : "value", min: isWide ? 1 : smallest(all, 1), max: isWide ? undefined : ({ max }) => Math.max(max, 1.1), nameGap: 36 }),
               series: shown().map((i) => ({
                 id: String(i), name: names[i], type: "line", data: ends.map((end) => of(i, end)?.[statistic]),
                 symbol: symbol(i), symbolSize: 7, connectNulls: true, itemStyle: { color: colour(i) },
@@ -394,30 +575,44 @@ addEventListener("error", ({ message, lineno }) => {
     }
   }
 
-  /** Bars, one row per point, with the interval over the seeds. */
-  const bars = (name, value) => {
+  /** Bars, one row per point, with their values, and if there are seeds their intervals. `top` may add a tick, such as the hottest channel. */
+  const bars = (id, name, value, text = (i) => estimateText(value(i)), top = () => null) => {
     const order = shown().slice().reverse();
+    const ends = order.map((i) => Math.max((value(i)?.mean ?? 0) + (value(i)?.plus_minus ?? 0), top(i) ?? 0));
+    // Names have at most a third of the width, and every value has room behind its bar.
+    const width = document.getElementById(id).clientWidth || 600;
+    const letters = 6.8;
+    const left = Math.min(width / 3, largest(order.map((i) => names[i].length), 0) * letters + 8);
+    const room = (i) => Math.max(40, width - left - 24 - text(i).length * letters);
+    const high = largest(order.map((i, row) => (ends[row] * (width - left)) / room(i)), 0) || 1;
+    const anchor = order.map((i, row) => [ends[row], row, value(i)?.mean ?? 0, value(i)?.plus_minus ?? 0, top(i) ?? -1]);
     return {
-      height: 70 + 26 * order.length,
+      height: 60 + 24 * order.length,
       option: {
-        tooltip: tooltip({ trigger: "item", formatter: ({ dataIndex }) => tip(names[order[dataIndex]], [[colour(order[dataIndex]), name, estimateText(value(order[dataIndex]))]]) }),
-        grid: { left: 0, right: 16, top: 4, bottom: 28, containLabel: true },
+        tooltip: tooltip({ trigger: "item", formatter: ({ dataIndex }) => tip(names[order[dataIndex]], [[colour(order[dataIndex]), name, text(order[dataIndex])]]) }),
+        grid: { left: 0, right: 8, top: 4, bottom: 28, containLabel: true },
         toolbox: { show: false },
-        xAxis: axis(name, { type: "value", min: 0 }),
-        yAxis: axis("", { type: "category", data: order.map((i) => names[i]), axisLabel: { color: css("--ink") } }),
+        xAxis: axis(name, { type: "value", min: 0, max: high, axisLabel: { color: css("--quiet"), formatter: number, hideOverlap: true, showMaxLabel: false } }),
+        yAxis: axis("", { type: "category", data: order.map((i) => names[i]), axisLabel: { color: css("--ink"), interval: 0, width: left - 8, overflow: "truncate" } }),
         series: [
+          { type: "bar", barMaxWidth: 16, data: order.map((i) => ({ value: value(i)?.mean ?? null, itemStyle: { color: colour(i) } })) },
           {
-            type: "bar", barMaxWidth: 18, data: order.map((i) => ({ value: value(i)?.mean ?? null, itemStyle: { color: colour(i) } })),
-          },
-          {
-            type: "custom", silent: true, data: order.map((i, k) => [k, value(i)?.mean ?? 0, value(i)?.plus_minus ?? 0]),
-            encode: { x: [1], y: 0 },
+            type: "custom", silent: true, data: anchor, encode: { x: 0, y: 1 },
             renderItem: (params, api) => {
-              const half = api.value(2);
-              if (!half) return null;
-              const [x1, y] = api.coord([Math.max(0, api.value(1) - half), api.value(0)]);
-              const [x2] = api.coord([api.value(1) + half, api.value(0)]);
-              return { type: "path", shape: { pathData: `M${x1} ${y}H${x2}M${x1} ${y - 4}V${y + 4}M${x2} ${y - 4}V${y + 4}` }, style: { stroke: css("--ink"), fill: "none", lineWidth: 1.2 } };
+              const [end, row, mean, half, tick] = anchor[params.dataIndex];
+              const [x, y] = api.coord([end, row]);
+              const path = (data, width) => ({ type: "path", shape: { pathData: data }, style: { stroke: css("--ink"), fill: "none", lineWidth: width } });
+              const [low] = api.coord([Math.max(0, mean - half), row]);
+              const [up] = api.coord([mean + half, row]);
+              const [at] = api.coord([tick, row]);
+              return {
+                type: "group",
+                children: [
+                  ...(half ? [path(`M${low} ${y}H${up}M${low} ${y - 4}V${y + 4}M${up} ${y - 4}V${y + 4}`, 1.2)] : []),
+                  ...(tick >= 0 ? [path(`M${at} ${y - 8}V${y + 8}`, 2)] : []),
+                  { type: "text", style: { x: x + 8, y, text: text(order[params.dataIndex]), fill: css("--ink"), fontSize: 12, verticalAlign: "middle" } },
+                ],
+              };
             },
           },
         ],
@@ -428,15 +623,15 @@ addEventListener("error", ({ message, lineno }) => {
 
   function events() {
     const columns = metrics("event").filter(({ k }) => points.some((point) => point.metrics[k]?.mean));
-    const box = section("events", "On the way", columns.length ? "Reordering, reroutes, drains, losses: what occurred in any run." : "Nothing was reordered, rerouted, drained, marked or lost.");
+    const box = section("events", "What happened", columns.length ? "Reordering, path changes, draining, losses, marks and pauses; what never occurred in any run is left out." : "No packet was reordered, moved to another path, marked, paused or lost.");
     if (!columns.length) return;
     let current = columns[0].k;
     const metric = () => report.metrics[current];
     if (points.length > 1) figure(box, {
-      id: "event", title: "By scheme",
-      controls: choice("Count", columns.map((column) => [String(column.k), column.heading]), String(current), (value) => { current = Number(value); }),
+      id: "event", title: "By point",
+      controls: choice("Show", columns.map((column) => [String(column.k), column.heading]), String(current), (value) => { current = Number(value); }),
       describe: () => `${heading(metric())}: ${shown().map((i) => `${names[i]} ${estimateText(points[i].metrics[current])}`).join("; ")}.`,
-      option: () => bars(heading(metric()), (i) => points[i].metrics[current]),
+      option: () => bars("event", heading(metric()), (i) => points[i].metrics[current]),
     });
     live(box, () => table(["", ...columns.map(heading)], shown().map((i) => [named(i), ...columns.map(({ k }) => estimate(points[i].metrics[k]))])));
   }
@@ -445,26 +640,19 @@ addEventListener("error", ({ message, lineno }) => {
     const all = [...new Set(points.flatMap((point) => point.tiers.map((tier) => tier.tier)))];
     if (!all.length) return;
     const of = (i, tier) => points[i].tiers.find((other) => other.tier === tier);
-    const box = section("tiers", "Link use by tier", "Share of the time under load in which the channels of a tier sent; in the tables also of the time from the first start to the last activity.");
+    const box = section("tiers", "Link use by tier", "Share of the time in which the channels of a tier sent, from the start of the run to the end of its load: the bar and the first number are the mean over the channels, the upright line and the second number the busiest channel.");
     const grid = el("div", { class: "charts" });
     box.append(grid);
-    for (const [field, title] of [["mean_utilisation", "All channels, mean"], ["max_utilisation", "Hottest channel"]]) {
-      figure(grid, {
-        id: `tiers-${field}`, title, height: 240,
-        describe: () => shown().map((i) => `${names[i]}: ${all.map((tier) => `${tier} ${percent(of(i, tier)?.[field] ?? 0)}`).join(", ")}`).join("; ") + ".",
-        numbers: () => [["", ...all.flatMap((tier) => [tier, `${tier}, while active`])], shown().map((i) => [named(i), ...all.flatMap((tier) => [field, field.replace("_", "_active_")].map((of_time) => percent(of(i, tier)?.[of_time] ?? 0)))])],
-        option: () => ({
-          option: {
-            tooltip: tooltip({ trigger: "axis", axisPointer: { type: "none" }, formatter: (items) => tip(items[0].name, items.map((item) => [item.color, item.seriesName, `${number(item.value)} %`])) }),
-            toolbox: { show: false },
-            grid: { left: 32, right: 16, top: 16, bottom: 4, containLabel: true },
-            xAxis: axis("", { type: "category", data: all }),
-            yAxis: axis("% of the time", { type: "value", min: 0, nameGap: 36 }),
-            series: shown().map((i) => ({ name: names[i], type: "bar", barMaxWidth: 26, itemStyle: { color: colour(i) }, emphasis: { disabled: true }, data: all.map((tier) => 100 * (of(i, tier)?.[field] ?? 0)) })),
-          },
-        }),
-      });
-    }
+    const use = (i, tier, field) => 100 * (of(i, tier)?.[field] ?? 0);
+    const short = (value) => `${Number(value.toPrecision(3))} %`;
+    const text = (tier) => (i) => `${short(use(i, tier, "mean_utilisation"))} | ${short(use(i, tier, "max_utilisation"))}`;
+    const fields = [["mean_utilisation", "mean"], ["max_utilisation", "busiest"], ["mean_active_utilisation", "mean while active"], ["max_active_utilisation", "busiest while active"]];
+    all.forEach((tier, n) => figure(grid, {
+      id: `tier-${n}`, title: tier,
+      describe: () => shown().map((i) => `${names[i]}: mean ${short(use(i, tier, "mean_utilisation"))}, busiest ${short(use(i, tier, "max_utilisation"))}`).join("; ") + ".",
+      numbers: () => [["", ...fields.map(([, title]) => title)], shown().map((i) => [named(i), ...fields.map(([field]) => percent(of(i, tier)?.[field] ?? 0))])],
+      option: () => bars(`tier-${n}`, "% of the time", (i) => ({ mean: use(i, tier, "mean_utilisation") }), text(tier), (i) => use(i, tier, "max_utilisation")),
+    }));
   }
 
   // Throughput of all points in one picture; one alone has it under "In detail".
@@ -502,21 +690,44 @@ addEventListener("error", ({ message, lineno }) => {
 
   function differences() {
     if (points.length < 2) return;
-    const box = section("differences", "What differs", report.differences.length ? "Fields of the scenarios that are not the same in all of them, every default filled in." : "The scenarios are the same but for their seeds.");
-    if (report.differences.length) {
-      live(box, () => table(["field", ...shown().map((i) => names[i])], report.differences.map((difference) => [el("code", {}, difference.field), ...shown().map((i) => difference.values[i] || "–")]), true));
-    }
+    const found = report.differences;
+    const box = section("differences", "What differs", found.length ? "Fields of the scenarios that are not the same in all of them." : "The scenarios are the same but for their seeds.");
+    const rows = (fields) => fields.map((difference) => [el("code", {}, difference.field), ...difference.values.map((value) => value || "–")]);
+    const folded = (title, content) => el("details", {}, el("summary", {}, title), content);
+    const count = (fields) => `${fields.length} ${fields.length === 1 ? "field" : "fields"}`;
+    axes.forEach((axis, i) => {
+      const own = found.filter((difference) => difference.axis === i);
+      if (!own.length) return;
+      const head = ["field", ...axis.labels];
+      const [everywhere, some] = [true, false].map((wanted) => own.filter((difference) => difference.is_everywhere === wanted));
+      // Where nothing else differs, the fields of some kinds are what there is.
+      const [open, closed] = everywhere.length ? [everywhere, some] : [some, []];
+      box.append(el("figure", {}, el("figcaption", {}, el("h3", {}, `By ${axis.name}`)), table(head, rows(open), true),
+        closed.length ? folded(`${count(closed)} that only some have`, table(head, rows(closed), true)) : null));
+    });
+    const rest = found.filter((difference) => difference.axis === null);
+    if (!rest.length) return;
+    const byPoint = el("div");
+    live(byPoint, () => table(["field", ...shown().map((i) => names[i])], rest.map((difference) => [el("code", {}, difference.field), ...shown().map((i) => difference.values[i] || "–")]), true));
+    box.append(varied.length > 1 || points.length > MOST_LINES ? folded(`${count(rest)} that no axis alone decides on`, byPoint) : byPoint);
   }
 
   // ---- One point in detail -------------------------------------------------------------------------------------------------
 
   let detail = 0;
+  let pick = () => {};
 
   function details() {
     if (!points.length) return;
     const box = section("detail", points.length > 1 ? "One point in detail" : "In detail", null);
     if (points.length > 1) {
-      box.append(el("div", { class: "controls" }, choice("Point", names.map((name, i) => [String(i), name]), "0", (value) => { detail = Number(value); })));
+      const select = choice("Point", names.map((name, i) => [String(i), name]), "0", (value) => { detail = Number(value); });
+      pick = (i) => {
+        detail = i;
+        select.querySelector("select").value = String(i);
+        redraw();
+      };
+      box.append(el("div", { class: "controls" }, select));
     }
     series(box);
     networkMap(box);
@@ -529,7 +740,7 @@ addEventListener("error", ({ message, lineno }) => {
     });
     live(box, () => el("figure", {}, el("figcaption", {}, el("h3", {}, "Scenario, every default filled in")),
       el("p", { class: "quiet" }, "Runs: ", points[detail].folders.flatMap((folder, i) => [i ? ", " : "", el("code", {}, folder)])),
-      el("pre", { tabindex: 0, "aria-label": "Scenario" }, report.scenarios[report.scenario_of[detail]])));
+      el("pre", { tabindex: 0, "aria-label": "Scenario" }, report.scenarios[detail].map((line) => report.lines[line]).join("\n"))));
   }
 
   function series(box) {
@@ -600,10 +811,10 @@ addEventListener("error", ({ message, lineno }) => {
   function networkMap(box) {
     if (!report.maps.length) return;
     // One scale for all points, so that pictures can be compared.
-    const most = points.reduce((most, point) => largest(point.link_use.use_permille, most), 10);
+    const most = points.reduce((most, point) => point.link_use.bundles.reduce((most, used) => Math.max(most, used[1], used[3]), largest(point.link_use.use_permille, most)), 10);
     const full = Math.min(1000, Math.ceil(most / 100) * 100);
     const legend = el("span", { class: "ramp" });
-    redraws.push(() => legend.replaceChildren("0 %", el("i", { style: `background:linear-gradient(90deg,${RAMPS[theme()].join(",")})` }), `${full / 10} % of the time in use`));
+    onRedraw(() => legend.replaceChildren("0 %", el("i", { style: `background:linear-gradient(90deg,${RAMPS[theme()].join(",")})` }), `${full / 10} % of the time in use`));
     let zoom = 1;
     const zoomed = (factor) => () => { zoom = Math.min(12, Math.max(1, zoom * factor)); chart.setOption({ series: [{ zoom, ...(zoom === 1 ? { center: null } : {}) }] }); };
     const button = (label, text, action) => el("button", { type: "button", class: "tool", "aria-label": label, onclick: action }, text);
@@ -615,6 +826,7 @@ addEventListener("error", ({ message, lineno }) => {
       option: () => {
         const network = map();
         if (!network) return null;
+        if (network.bundles.length) return grouped(network, points[detail].link_use.bundles, full, box.clientWidth || 1000, zoom);
         const used = points[detail].link_use.use_permille;
         const hot = ([, , , channel]) => Math.max(used[channel] ?? 0, used[channel + 1] ?? 0);
         const links = network.links.slice().sort((a, b) => hot(a) - hot(b));
@@ -655,6 +867,57 @@ addEventListener("error", ({ message, lineno }) => {
     });
   }
 
+  /** A large network: groups of switches as boxes, the links between two of them as one, coloured by the busiest. */
+  function grouped(network, used, full, width, zoom) {
+    const isWide = width >= 700;
+    const hot = ([, , , bundle]) => Math.max(used[bundle]?.[1] ?? 0, used[bundle]?.[3] ?? 0);
+    const between = network.links.filter(([a, b]) => a !== b).sort((a, b) => hot(a) - hot(b));
+    const within = network.nodes.map(() => []);
+    network.links.filter(([a, b]) => a === b).forEach((link) => within[link[0]].push(link));
+    const ratio = (Math.min(width, 1180) - 40) / network.width;
+    const share = (value) => percent((value ?? 0) / 1000);
+    const count = ({ switches, hosts }) => [switches ? `${switches} switches` : null, hosts ? `${hosts} hosts` : null].filter(Boolean).join(", ");
+    const row = (name, mean, most) => [ramp((most ?? 0) / full), name, `mean ${share(mean)}, busiest ${share(most)}`];
+    const nodes = network.nodes.map((node, i) => {
+      const own = largest(within[i].map(hot), 0);
+      const isFilled = within[i].length > 0;
+      return {
+        name: node.name, x: node.x, y: node.y, symbol: "rect", symbolSize: [Math.max(4, node.group.width * ratio), node.group.height * (isWide ? 1 : 0.5)],
+        itemStyle: { color: isFilled ? ramp(own / full) : css("--panel"), borderColor: css("--quiet"), borderWidth: 1 },
+        label: {
+          show: isWide, fontSize: 9, lineHeight: 11, color: isFilled ? css("--paper") : css("--ink"), textBorderColor: isFilled ? css("--ink") : "transparent", textBorderWidth: isFilled ? 2 : 0,
+          formatter: node.host ? String(node.group.hosts) : `${node.group.width * ratio < 6 * node.group.label.length ? node.group.label.replace("–", "\n–") : node.group.label}\n×${node.group.switches}`,
+        },
+      };
+    });
+    const titles = network.titles.map(([name, x, y], i) => ({
+      name: `title ${i}`, value: name, x, y, symbolSize: 0, label: { show: true, position: "right", formatter: name, fontSize: 12, color: css("--quiet") }, tooltip: { show: false },
+    }));
+    return {
+      height: Math.max(300, network.height * ratio + 40),
+      option: {
+        toolbox: { show: false },
+        tooltip: tooltip({
+          trigger: "item",
+          formatter: ({ dataType, data, dataIndex }) => {
+            if (dataType === "node") {
+              const rows = within[dataIndex].map(([, , tier, bundle]) => row(`${network.bundles[bundle]} links ${network.tiers[tier]}`, used[bundle]?.[0], Math.max(used[bundle]?.[1] ?? 0, used[bundle]?.[3] ?? 0)));
+              return tip(`${data.name}: ${count(network.nodes[dataIndex].group)}`, rows);
+            }
+            const [a, b, tier, bundle] = between[data.index];
+            const [from, to] = [network.nodes[a].name, network.nodes[b].name];
+            return tip(`${network.bundles[bundle]} links ${network.tiers[tier]}`, [row(`${from} → ${to}`, used[bundle]?.[0], used[bundle]?.[1]), row(`${to} → ${from}`, used[bundle]?.[2], used[bundle]?.[3])]);
+          },
+        }),
+        series: [{
+          type: "graph", layout: "none", roam: "move", zoom, left: 20, right: 20, top: 20, bottom: 20, animation: false, nodes: [...nodes, ...titles],
+          links: between.map((link, index) => ({ source: link[0], target: link[1], index, lineStyle: { color: ramp(hot(link) / full), width: 0.7 + (2.6 * hot(link)) / full, opacity: 1 } })),
+          emphasis: { disabled: false, scale: false, lineStyle: { width: 5 } },
+        }],
+      },
+    };
+  }
+
   function measured() {
     if (report.measured.length < 2) return;
     const [head, ...rows] = report.measured;
@@ -664,22 +927,19 @@ addEventListener("error", ({ message, lineno }) => {
   // ---- Start ---------------------------------------------------------------------------------------------------------------
 
   function redraw() {
-    redraws.forEach((draw) => draw());
+    for (const { part, draw } of redraws) attempt(part, draw);
   }
 
   applyTheme();
-  about();
-  filters();
-  if (points.length) results();
-  claims();
-  measured();
-  distributions();
-  bySize();
-  events();
-  tiers();
-  overTime();
-  differences();
-  details();
+  const parts = {
+    About: about, Filters: filters, "Main result": mainResult, "By kind of traffic": groups, Results: results, Claims: claims, Measured: measured, "Flow completion times": distributions,
+    "Slowdown by flow size": bySize, "What happened": events, "Link use": tiers, "Throughput over time": overTime,
+    "What differs": differences, "In detail": details,
+  };
+  for (const [part, build] of Object.entries(parts)) {
+    building = part;
+    attempt(part, build);
+  }
   redraw();
 
   document.getElementById("theme").addEventListener("click", () => {
@@ -688,7 +948,14 @@ addEventListener("error", ({ message, lineno }) => {
     redraw();
   });
   prefersDark.addEventListener("change", () => { applyTheme(); redraw(); });
-  new ResizeObserver(() => charts.forEach((chart) => chart.resize())).observe(main);
+  // What has room beside it depends on the width.
+  let lastWidth = main.clientWidth;
+  new ResizeObserver(() => {
+    if (main.clientWidth === lastWidth) return;
+    lastWidth = main.clientWidth;
+    // Not within the observer: what is drawn may change the width again.
+    requestAnimationFrame(redraw);
+  }).observe(main);
   for (const [event, state] of [["beforeprint", true], ["afterprint", false]]) {
     addEventListener(event, () => { printing = state; applyTheme(); redraw(); });
   }

@@ -11,8 +11,8 @@ const MOST: usize = 220;
 /// the last of every ten of the tail (90%, 99%, 99.9%, …) are always among them, and so are the least and the largest value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Curve {
-    value: Vec<f64>,
-    share: Vec<f64>,
+    pub(crate) value: Vec<f64>,
+    pub(crate) share: Vec<f64>,
 }
 
 impl Curve {

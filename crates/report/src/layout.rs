@@ -7,9 +7,6 @@ use std::f64::consts::TAU;
 
 use netloom_topology::{Network, NodeId};
 
-/// Hosts of larger networks are left out: their dots would run into each other.
-const MOST_HOSTS: u32 = 1200;
-
 /// Distance between a picture's edge and its nodes.
 const MARGIN: f64 = 40.0;
 
@@ -43,22 +40,13 @@ impl Layout {
     /// Arranges a network.
     pub(crate) fn of(network: &Network) -> Self {
         let groups = groups(network);
-        let mut layout = if network.is_tree() {
+        if network.is_tree() {
             rows(network)
         } else if groups.len() > 1 && groups.len() < network.switches() as usize {
             circles(network, &groups)
         } else {
             circle(network)
-        };
-        if network.hosts() > MOST_HOSTS {
-            layout.places[..network.hosts() as usize].fill(None);
         }
-        layout
-    }
-
-    /// Whether the hosts are part of the picture.
-    pub(crate) fn has_hosts(&self) -> bool {
-        self.places.first().is_some_and(Option::is_some)
     }
 }
 
@@ -278,18 +266,10 @@ mod tests {
         ] {
             let network = network(kind, parameters);
             let layout = Layout::of(&network);
-            assert!(layout.has_hosts() && closest(&layout) > 2.0, "{kind}: {}", closest(&layout));
+            assert!(closest(&layout) > 2.0, "{kind}: {}", closest(&layout));
             for (x, y) in layout.places.iter().map(|place| place.unwrap()) {
                 assert!((0.0..layout.size.0).contains(&x) && (0.0..layout.size.1).contains(&y), "{kind}");
             }
         }
-    }
-
-    #[test]
-    fn hosts_of_large_networks_are_left_out() {
-        let network = network("fat-tree", json!({ "k": 18 }));
-        let layout = Layout::of(&network);
-        assert!(!layout.has_hosts());
-        assert!(layout.places[network.hosts() as usize..].iter().all(Option::is_some));
     }
 }

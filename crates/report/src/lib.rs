@@ -1,13 +1,14 @@
 //! What came out, to be looked at: outcomes and studies as one page, networks as pictures.
 //!
 //! [`Report::read`] reads any number of outcomes and studies and reduces their flows, channels and series to what a page shows;
-//! [`Report::html`] is that page: one file that needs no server and no network. [`draw`] makes an SVG of a network.
+//! [`Report::html`] is that page: one file that needs no server and no network. [`Report::figure`] is one chart of it as SVG. [`draw`] makes an SVG of a network.
 //!
 //! ```text
 //! folders    which runs there are, and how they are labelled       folders.rs
 //! runs       what one point of a study (a scheme at a load, …) did  point.rs: curve.rs, sizes.rs, series.rs, links.rs
 //! report     all points, what differs between them, the claims     report.rs
 //! page       the same as HTML, with the chart library              page.rs, page/
+//! figure     one chart as SVG, for a paper                         figure/
 //! ```
 //!
 //! ```
@@ -15,7 +16,7 @@
 //!
 //! let topology = Topology::FatTree(FatTree { k: Some(4), ..Default::default() });
 //! let network = topology.build(&BuildContext { seed: 1, base_dir: ".".as_ref() }).unwrap();
-//! let svg = netloom_report::draw(&network).unwrap();
+//! let svg = netloom_report::draw(&network);
 //! assert!(svg.starts_with("<svg") && svg.contains("<title>s0</title>"));
 //! ```
 
@@ -26,7 +27,9 @@
 
 mod curve;
 mod differences;
+mod figure;
 mod folders;
+mod groups;
 mod layout;
 mod links;
 mod page;
@@ -35,9 +38,11 @@ mod point;
 mod report;
 mod series;
 mod sizes;
+mod style;
 #[cfg(test)]
 mod testing;
 
+pub use figure::{FigureError, figures};
 pub use folders::{ReportError, hint};
-pub use picture::{TooLarge, draw};
+pub use picture::draw;
 pub use report::Report;

@@ -6,35 +6,25 @@ use std::fmt::Write;
 
 use netloom_topology::{Link, Network};
 
+use crate::groups::{Group, Grouped};
 use crate::layout::{Layout, Shape};
-
-/// Networks with more switches are not drawn: their links would be one grey surface.
-const MOST_SWITCHES: u32 = 600;
+use crate::links::{MOST_HOSTS, MOST_SWITCHES};
 
 /// Colours of tiers that can be told apart with any kind of colour vision (Okabe and Ito, Color Universal Design, 2008),
 /// without the yellow, which is lost on white.
 const COLOURS: [&str; 6] = ["#8a8a8a", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"];
 
-/// A network that has too many switches for a picture.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name} has {switches} switches; a picture shows at most {MOST_SWITCHES}")]
-pub struct TooLarge {
-    name: String,
-    switches: u32,
-}
-
 /// Draws a network: trees in rows, groups of switches on a circle, others as one circle.
 ///
-/// # Errors
-/// If the network has more switches than a picture can show. Of networks with very many hosts only the switches are
-/// drawn, and the picture says so.
-pub fn draw(network: &Network) -> Result<String, TooLarge> {
-    if network.switches() > MOST_SWITCHES {
-        return Err(TooLarge { name: network.name().to_owned(), switches: network.switches() });
+/// Networks of more than 600 switches or 1,200 hosts are drawn as groups: pods, planes, groups of a Dragonfly or blocks of switches, with
+/// their counts.
+pub fn draw(network: &Network) -> String {
+    if network.switches() > MOST_SWITCHES || network.hosts() > MOST_HOSTS {
+        return draw_groups(network, &Grouped::of(network, None));
     }
     let layout = Layout::of(network);
     let (width, height) = layout.size;
-    let legend = legend(network, &layout);
+    let legend = legend(network, "");
     let below = 22.0 * legend.len() as f64 + 44.0;
     let mut svg = String::new();
     // Writing to a string cannot fail.
@@ -44,7 +34,7 @@ pub fn draw(network: &Network) -> Result<String, TooLarge> {
          aria-labelledby=\"name\">\n<title id=\"name\">{}</title>\n<style>{}</style>\n",
         height + below,
         escape(network.name()),
-        style(network, &layout)
+        style(network, network.links().len(), layout.switch_room)
     );
     svg += "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n<g class=\"links\">\n";
     for link in network.links() {
@@ -55,6 +45,107 @@ pub fn draw(network: &Network) -> Result<String, TooLarge> {
         draw_node(&mut svg, network, &layout, node);
     }
     svg += "</g>\n";
+    draw_legend(&mut svg, &legend, height);
+    svg += "</svg>\n";
+    svg
+}
+
+/// Groups as boxes with their counts, bundles the thicker the more links they have.
+fn draw_groups(network: &Network, grouped: &Grouped) -> String {
+    let (width, height) = grouped.size;
+    let legend = legend(network, " (drawn as groups)");
+    let below = 22.0 * legend.len() as f64 + 44.0;
+    let mut svg = String::new();
+    let _ = write!(
+        svg,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {:.0}\" width=\"{width:.0}\" role=\"img\" \
+         aria-labelledby=\"name\">\n<title id=\"name\">{}</title>\n<style>{}</style>\n\
+         <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n<g class=\"links\">\n",
+        height + below,
+        escape(network.name()),
+        style(network, grouped.bundles.len(), 30.0)
+    );
+    let most = grouped.bundles.iter().map(|bundle| bundle.links).max().unwrap_or(1);
+    for bundle in grouped.bundles.iter().filter(|bundle| bundle.a != bundle.b) {
+        let (a, b) = (&grouped.groups[bundle.a], &grouped.groups[bundle.b]);
+        let _ = writeln!(
+            svg,
+            "<line class=\"t{}\" x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" style=\"stroke-width:{:.1}\">\
+             <title>{} – {}: {} links, {}</title></line>",
+            bundle.tier,
+            a.at.0,
+            a.at.1,
+            b.at.0,
+            b.at.1,
+            0.6 + 2.4 * f64::from(bundle.links) / f64::from(most),
+            escape(&a.name),
+            escape(&b.name),
+            bundle.links,
+            escape(&network.tiers()[usize::from(bundle.tier)])
+        );
+    }
+    svg += "</g>\n<g class=\"nodes\">\n";
+    for group in &grouped.groups {
+        draw_group(&mut svg, network, grouped, group);
+    }
+    for title in &grouped.titles {
+        let _ = writeln!(
+            svg,
+            "<text class=\"legend\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            title.at.0,
+            title.at.1,
+            escape(&title.text)
+        );
+    }
+    svg += "</g>\n";
+    draw_legend(&mut svg, &legend, height);
+    svg += "</svg>\n";
+    svg
+}
+
+fn draw_group(svg: &mut String, network: &Network, grouped: &Grouped, group: &Group) {
+    let ((x, y), (half_width, half_height)) = (group.at, group.half);
+    let own = grouped.bundles.iter().filter(|bundle| {
+        bundle.a == bundle.b && std::ptr::eq(&raw const grouped.groups[bundle.a], &raw const *group)
+    });
+    let within: String = own
+        .map(|bundle| {
+            format!(", {} links {} within", bundle.links, network.tiers()[usize::from(bundle.tier)])
+        })
+        .collect();
+    let counts = [(group.switches, "switches"), (group.hosts, "hosts")];
+    let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    let title = format!("{}: {}{within}", group.name, counts.collect::<Vec<_>>().join(", "));
+    let _ = writeln!(
+        svg,
+        "<rect class=\"switch\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"3\"><title>{}</title></rect>",
+        x - half_width,
+        y - half_height,
+        2.0 * half_width,
+        2.0 * half_height,
+        escape(&title)
+    );
+    let count = match (group.switches, group.hosts) {
+        (0, hosts) => hosts.to_string(),
+        (switches, 0) => format!("×{switches}"),
+        (switches, hosts) => format!("×{switches}, {hosts} h"),
+    };
+    let lines: Vec<&str> =
+        [group.label.as_str(), &count].into_iter().filter(|line| !line.is_empty()).collect();
+    for (i, line) in lines.iter().enumerate() {
+        let offset = (i as f64 - (lines.len() as f64 - 1.0) / 2.0) * 12.0;
+        // What is long gets smaller, so that it stays within its box.
+        let font = (2.0 * half_width / (0.6 * line.chars().count().max(1) as f64)).min(11.0);
+        let _ = writeln!(
+            svg,
+            "<text class=\"name\" style=\"font-size:{font:.1}px\" x=\"{x:.1}\" y=\"{:.1}\">{}</text>",
+            y + offset,
+            escape(line)
+        );
+    }
+}
+
+fn draw_legend(svg: &mut String, legend: &[LegendLine], height: f64) {
     for (i, line) in legend.iter().enumerate() {
         let y = height + 22.0 * i as f64;
         if let Some(tier) = line.tier {
@@ -72,16 +163,14 @@ pub fn draw(network: &Network) -> Result<String, TooLarge> {
             escape(&line.text)
         );
     }
-    svg += "</svg>\n";
-    Ok(svg)
 }
 
 /// Lines get thinner and paler where there are many of them.
-fn style(network: &Network, layout: &Layout) -> String {
-    let crowd = network.links().len() as f64;
+fn style(network: &Network, lines: usize, room: f64) -> String {
+    let crowd = lines as f64;
     let opacity = (14.0 / crowd.sqrt()).clamp(0.25, 0.9);
     let stroke = (20.0 / crowd.sqrt()).clamp(0.5, 1.6);
-    let font = (layout.switch_room * 0.34).clamp(6.0, 13.0);
+    let font = (room * 0.34).clamp(6.0, 13.0);
     let mut css = format!(
         "\n.paper{{fill:#fff}}text{{font-family:system-ui,sans-serif;fill:#222}}\
          .heading{{font-size:15px;font-weight:600}}.legend{{font-size:13px}}\
@@ -151,10 +240,9 @@ struct LegendLine {
     text: String,
 }
 
-fn legend(network: &Network, layout: &Layout) -> Vec<LegendLine> {
+fn legend(network: &Network, how: &str) -> Vec<LegendLine> {
     let (hosts, switches) = (network.hosts(), network.switches());
-    let left_out = if layout.has_hosts() { "" } else { " (hosts not drawn)" };
-    let size = format!("{}, {switches} switches, {} links{left_out}", network.name(), network.links().len());
+    let size = format!("{}, {switches} switches, {} links{how}", network.name(), network.links().len());
     let size = if size.contains(&format!("{hosts} hosts")) { size } else { format!("{hosts} hosts, {size}") };
     let mut lines = vec![LegendLine { tier: None, text: size }];
     for (tier, name) in network.tiers().iter().enumerate() {
@@ -193,7 +281,7 @@ mod tests {
     #[test]
     fn every_node_and_link_is_drawn_once() {
         let network = network("fat-tree", json!({ "k": 4 }));
-        let svg = draw(&network).unwrap();
+        let svg = draw(&network);
         assert_eq!(count(&svg, "class=\"host\""), 16);
         assert_eq!(count(&svg, "class=\"switch\""), 20);
         assert_eq!(count(&svg, "<title>h0 – s0, host, "), 1);
@@ -205,16 +293,16 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_without_hosts_says_so() {
-        let svg = draw(&network("fat-tree", json!({ "k": 18 }))).unwrap();
-        assert_eq!((count(&svg, "class=\"host\""), count(&svg, "hosts not drawn")), (0, 1));
-        assert_eq!(count(&svg, "class=\"switch\""), 405);
-    }
-
-    #[test]
-    fn too_many_switches_are_refused() {
-        let error = draw(&network("fat-tree", json!({ "k": 24 }))).unwrap_err().to_string();
-        assert!(error.contains("720 switches; a picture shows at most 600"), "{error}");
+    fn thousands_of_hosts_are_drawn_as_groups_with_their_counts() {
+        let svg = draw(&network("fat-tree", json!({ "k": 32 })));
+        // 16 planes of cores, 32 pods of aggregation and edge switches, and their hosts.
+        assert_eq!(count(&svg, "class=\"switch\""), 16 + 32 + 32 + 32);
+        assert!(svg.contains(">256<") && svg.contains("<title>pod 3: 16 switches</title>"));
+        assert!(
+            svg.contains("hosts of pod 3: 256 hosts") && svg.contains("pod 0 – pod 0: 256 links, edge-agg")
+        );
+        assert_eq!(count(&svg, "drawn as groups"), 1);
+        assert_eq!(count(&svg, "<line "), 32 + 32 + 16 * 32 + 3, "bundles and the legend's keys");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use netloom_record::{Estimate, Outcome, Status, Summary};
+use netloom_record::{Estimate, GroupSummary, Outcome, Status, Summary};
 use serde::Serialize;
 
 use crate::curve::{Curve, round};
@@ -23,15 +23,18 @@ pub(crate) struct Point {
     /// What is probably a mistake; of several runs each only once.
     warnings: Vec<String>,
     /// Flows of all runs together, in microseconds.
-    fct_us: Option<Curve>,
-    slowdown: Option<Curve>,
+    pub(crate) fct_us: Option<Curve>,
+    pub(crate) slowdown: Option<Curve>,
     /// One number per [`METRICS`], with its uncertainty.
-    metrics: Vec<Option<Estimate>>,
-    tiers: Vec<TierUse>,
+    pub(crate) metrics: Vec<Option<Estimate>>,
+    /// Kinds of traffic, if there are several.
+    groups: Vec<Group>,
+    pub(crate) tiers: Vec<TierUse>,
     pub(crate) link_use: LinkUse,
     /// Of the first run.
-    series: Option<Series>,
-    /// What the first run was.
+    pub(crate) series: Option<Series>,
+    /// What the first run was; the page has its lines elsewhere.
+    #[serde(skip)]
     pub(crate) scenario: String,
 }
 
@@ -45,10 +48,10 @@ pub(crate) struct Reduced {
 
 /// Link use of a tier, mean over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct TierUse {
-    tier: String,
-    mean_utilisation: f64,
-    max_utilisation: f64,
+pub(crate) struct TierUse {
+    pub(crate) tier: String,
+    pub(crate) mean_utilisation: f64,
+    pub(crate) max_utilisation: f64,
     /// The same of the time in which something was active.
     mean_active_utilisation: f64,
     max_active_utilisation: f64,
@@ -60,83 +63,189 @@ struct TierUse {
 /// Where a metric stands on the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Place {
+pub(crate) enum Place {
     /// In the table of results.
     Result,
-    /// Among what happened on the way.
+    /// Among what happened to packets: losses, reordering, pauses.
     Event,
 }
 
 /// A number of a run.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Metric {
-    heading: &'static str,
-    unit: &'static str,
-    place: Place,
+    /// What a figure of it is called: `fct-p99`.
+    pub(crate) name: &'static str,
+    pub(crate) heading: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) place: Place,
+    /// Whether more of it is better, so that a table of many points can shade the worst.
+    more_is_better: bool,
     #[serde(skip)]
-    of: fn(&Summary) -> Option<f64>,
+    of: fn(&Summary, Option<Job>) -> Option<f64>,
 }
 
-const fn metric(
+const fn result(
+    name: &'static str,
     heading: &'static str,
     unit: &'static str,
-    place: Place,
-    of: fn(&Summary) -> Option<f64>,
+    of: fn(&Summary, Option<Job>) -> Option<f64>,
 ) -> Metric {
-    Metric { heading, unit, place, of }
+    Metric { name, heading, unit, place: Place::Result, more_is_better: false, of }
+}
+
+const fn event(
+    name: &'static str,
+    heading: &'static str,
+    unit: &'static str,
+    of: fn(&Summary, Option<Job>) -> Option<f64>,
+) -> Metric {
+    Metric { place: Place::Event, ..result(name, heading, unit, of) }
+}
+
+const fn more_is_better(metric: Metric) -> Metric {
+    Metric { more_is_better: true, ..metric }
 }
 
 const MICRO: f64 = 1e-6;
 const GIGA: f64 = 1e-9;
 
 /// The numbers of every run that a page shows; a column without any number, and an event that never occurred, is left out there.
-pub(crate) const METRICS: &[Metric] = &[
-    metric("FCT mean", "us", Place::Result, |s| Some(s.fct_ps.as_ref()?.mean * MICRO)),
-    metric("FCT p50", "us", Place::Result, |s| Some(s.fct_ps.as_ref()?.p50 * MICRO)),
-    metric("FCT p99", "us", Place::Result, |s| Some(s.fct_ps.as_ref()?.p99 * MICRO)),
-    metric("FCT max", "us", Place::Result, |s| Some(s.fct_ps.as_ref()?.max * MICRO)),
-    metric("slowdown mean", "", Place::Result, |s| Some(s.slowdown.as_ref()?.mean)),
-    metric("slowdown p99", "", Place::Result, |s| Some(s.slowdown.as_ref()?.p99)),
-    metric("throughput", "Gbit/s", Place::Result, |s| Some(s.throughput_bps? * GIGA)),
-    metric("makespan", "us", Place::Result, |s| Some(s.totals.makespan?.0 as f64 * MICRO)),
-    metric("completed", "", Place::Result, |s| Some(s.flows.completed as f64)),
-    metric("unfinished", "", Place::Event, |s| Some(s.flows.unfinished as f64)),
-    metric("out of order", "% of packets", Place::Event, |s| Some(s.packets.ooo_share * 100.0)),
-    metric("largest reordering distance", "packets", Place::Event, |s| Some(f64::from(s.packets.max_ood))),
-    metric("largest resequencing buffer", "packets", Place::Event, |s| {
-        Some(f64::from(s.packets.max_resequencing))
-    }),
-    metric("reroutes", "by senders", Place::Event, |s| Some(s.packets.path_changes as f64)),
-    metric("off the default path", "% of decisions", Place::Event, deviations),
-    metric("drains", "", Place::Event, |s| Some(s.draining.drains as f64)),
-    metric("time drained", "% of FCT", Place::Event, |s| Some(s.draining.time_share? * 100.0)),
-    metric("retransmissions", "packets", Place::Event, |s| Some(s.packets.retransmissions as f64)),
-    metric("timeouts", "", Place::Event, |s| Some(s.packets.timeouts as f64)),
-    metric("drops", "packets", Place::Event, |s| {
-        Some(s.tiers.iter().map(|tier| tier.drops).sum::<u64>() as f64)
-    }),
-    metric("lost to faults", "packets", Place::Event, |s| {
-        Some((s.totals.data.lost + s.totals.control.lost) as f64)
-    }),
-    metric("trimmed", "packets", Place::Event, |s| {
-        Some(s.tiers.iter().map(|tier| tier.trims).sum::<u64>() as f64)
-    }),
-    metric("ECN marks", "packets", Place::Event, |s| Some(s.packets.ecn_marks as f64)),
-    metric("congestion notifications", "", Place::Event, |s| Some((s.packets.cnms + s.packets.cnps) as f64)),
-    metric("pauses", "of channels", Place::Event, |s| {
-        Some(s.tiers.iter().map(|tier| tier.pauses).sum::<u64>() as f64)
-    }),
-];
+pub(crate) const METRICS: &[Metric] =
+    &[
+        result("job-time", "job time", "us", |s, job| {
+            job.and_then(|_| Some(s.totals.makespan?.0 as f64 * MICRO))
+        }),
+        result("step-time", "time per step", "us", |s, job| {
+            let steps = job?.steps.filter(|&steps| steps > 1)?;
+            Some(s.totals.makespan?.0 as f64 * MICRO / f64::from(steps))
+        }),
+        result("fct-p99", "FCT p99", "us", |s, _| Some(s.fct_ps.as_ref()?.p99 * MICRO)),
+        result("fct-mean", "FCT mean", "us", |s, _| Some(s.fct_ps.as_ref()?.mean * MICRO)),
+        result("fct-p50", "FCT p50", "us", |s, _| Some(s.fct_ps.as_ref()?.p50 * MICRO)),
+        result("fct-max", "FCT max", "us", |s, _| Some(s.fct_ps.as_ref()?.max * MICRO)),
+        result("slowdown-mean", "slowdown mean", "", |s, _| Some(s.slowdown.as_ref()?.mean)),
+        result("slowdown-p99", "slowdown p99", "", |s, _| Some(s.slowdown.as_ref()?.p99)),
+        more_is_better(result("throughput", "throughput", "Gbit/s", |s, _| Some(s.throughput_bps? * GIGA))),
+        result("makespan", "makespan", "us", |s, job| match job {
+            Some(_) => None,
+            None => Some(s.totals.makespan?.0 as f64 * MICRO),
+        }),
+        more_is_better(result("completed", "completed", "flows", |s, _| Some(s.flows.completed as f64))),
+        event("unfinished", "unfinished", "flows", |s, _| Some(s.flows.unfinished as f64)),
+        event("out-of-order", "out of order", "% of packets", |s, _| Some(s.packets.ooo_share * 100.0)),
+        event("reordering-distance", "largest reordering distance", "packets", |s, _| {
+            Some(f64::from(s.packets.max_ood))
+        }),
+        event("resequencing", "largest resequencing buffer", "packets", |s, _| {
+            Some(f64::from(s.packets.max_resequencing))
+        }),
+        event("path-changes", "path changes by senders", "", |s, _| Some(s.packets.path_changes as f64)),
+        event("non-default", "decisions against the ECMP hash", "%", |s, _| non_default(s)),
+        event("drains", "drains", "", |s, _| Some(s.draining.drains as f64)),
+        event("time-drained", "time spent draining", "% of FCT", |s, _| Some(s.draining.time_share? * 100.0)),
+        event("retransmissions", "retransmissions", "packets", |s, _| Some(s.packets.retransmissions as f64)),
+        event("timeouts", "timeouts", "", |s, _| Some(s.packets.timeouts as f64)),
+        event("drops", "drops", "packets", |s, _| {
+            Some(s.tiers.iter().map(|tier| tier.drops).sum::<u64>() as f64)
+        }),
+        event("lost", "lost to faults", "packets", |s, _| {
+            Some((s.totals.data.lost + s.totals.control.lost) as f64)
+        }),
+        event("trimmed", "trimmed", "packets", |s, _| {
+            Some(s.tiers.iter().map(|tier| tier.trims).sum::<u64>() as f64)
+        }),
+        event("ecn-marks", "ECN marks", "packets", |s, _| Some(s.packets.ecn_marks as f64)),
+        event("notifications", "congestion notifications", "", |s, _| {
+            Some((s.packets.cnms + s.packets.cnps) as f64)
+        }),
+        event("pauses", "pauses of channels", "", |s, _| {
+            Some(s.tiers.iter().map(|tier| tier.pauses).sum::<u64>() as f64)
+        }),
+    ];
 
-fn deviations(summary: &Summary) -> Option<f64> {
+fn non_default(summary: &Summary) -> Option<f64> {
     let decisions = summary.totals.decisions.values();
     let (taken, non_default) =
         decisions.fold((0, 0), |sum, count| (sum.0 + count.taken, sum.1 + count.non_default));
     (taken > 0).then(|| 100.0 * non_default as f64 / taken as f64)
 }
 
-/// Reads the runs of a point one after the other and reduces them.
-pub(crate) fn reduce(labels: &[String], folders: &[&Path]) -> Result<Reduced, ReportError> {
+/// A workload that is a job: messages depend on each other, so that what counts is when all of them are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Job {
+    /// How often it repeats the same, where the scenario says so.
+    steps: Option<u32>,
+}
+
+impl Job {
+    /// The job that a scenario runs; `None` where its flows start on their own.
+    fn of(scenario: &str) -> Option<Self> {
+        let table: toml::Table = scenario.parse().ok()?;
+        let workload = table.get("workload")?.as_table()?;
+        let steps =
+            |field: &str| workload.get(field)?.as_integer().and_then(|steps| u32::try_from(steps).ok());
+        match workload.get("kind")?.as_str()? {
+            "collective" => Some(Job { steps: steps("repeat") }),
+            "skeleton" => Some(Job { steps: steps("iterations") }),
+            "stencil" if workload.get("barrier")?.as_bool()? => Some(Job { steps: steps("repeat") }),
+            "goal" | "chakra" => Some(Job { steps: None }),
+            _ => None,
+        }
+    }
+}
+
+/// Flows of one kind of traffic, where a workload has several.
+#[derive(Clone, Debug, Serialize)]
+struct Group {
+    name: String,
+    /// One number per [`GROUP_METRICS`].
+    metrics: Vec<Option<Estimate>>,
+}
+
+/// A number of a group.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct GroupMetric {
+    heading: &'static str,
+    unit: &'static str,
+    #[serde(skip)]
+    of: fn(&GroupSummary) -> Option<f64>,
+}
+
+const fn of_group(
+    heading: &'static str,
+    unit: &'static str,
+    of: fn(&GroupSummary) -> Option<f64>,
+) -> GroupMetric {
+    GroupMetric { heading, unit, of }
+}
+
+/// What a page shows of every kind of traffic.
+pub(crate) const GROUP_METRICS: &[GroupMetric] = &[
+    of_group("last completion", "us", |g| Some(g.flows.last_completion?.0 as f64 * MICRO)),
+    of_group("FCT mean", "us", |g| Some(g.fct_ps.as_ref()?.mean * MICRO)),
+    of_group("FCT p99", "us", |g| Some(g.fct_ps.as_ref()?.p99 * MICRO)),
+    of_group("slowdown mean", "", |g| Some(g.slowdown.as_ref()?.mean)),
+    of_group("slowdown p99", "", |g| Some(g.slowdown.as_ref()?.p99)),
+    of_group("throughput", "Gbit/s", |g| Some(g.throughput_bps? * GIGA)),
+    of_group("completed", "flows", |g| Some(g.flows.completed as f64)),
+    of_group("unfinished", "flows", |g| Some(g.flows.unfinished as f64)),
+];
+
+/// The kinds of traffic, where there are several, in the order of the first run.
+fn groups(summaries: &[Summary]) -> Vec<Group> {
+    let Some(first) = summaries.first().filter(|first| first.groups.len() > 1) else { return Vec::new() };
+    let group = |name: &String| {
+        let of = |metric: &GroupMetric| {
+            let values = summaries.iter().filter_map(|summary| (metric.of)(summary.groups.get(name)?));
+            estimate(&values.collect::<Vec<_>>())
+        };
+        Group { name: name.clone(), metrics: GROUP_METRICS.iter().map(of).collect() }
+    };
+    first.groups.keys().map(group).collect()
+}
+
+/// Reads the runs of a point, one of so many of a report, one after the other and reduces them.
+pub(crate) fn reduce(labels: &[String], folders: &[&Path], points: usize) -> Result<Reduced, ReportError> {
     let mut summaries = Vec::new();
     let mut flows: Vec<(u64, f64)> = Vec::new();
     let mut fct_us: Vec<f64> = Vec::new();
@@ -154,11 +263,13 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path]) -> Result<Reduced, Re
         }
         links.add(outcome.channels()?, &outcome.summary.totals);
         if i == 0 {
-            series = Series::of(&outcome.samples()?, &outcome.flow_samples()?, links.channels());
+            series = Series::of(&outcome.samples()?, &outcome.flow_samples()?, links.channels(), points);
             scenario.clone_from(&outcome.scenario);
         }
         summaries.push(outcome.summary);
     }
+    let map = map(&scenario, links.channels(), points);
+    let job = Job::of(&scenario);
     let by_size = BySize::of(&flows);
     let mut slowdowns: Vec<f64> = flows.into_iter().map(|(_, slowdown)| slowdown).collect();
     slowdowns.sort_unstable_by(f64::total_cmp);
@@ -172,14 +283,17 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path]) -> Result<Reduced, Re
         slowdown: Curve::of(&slowdowns),
         metrics: METRICS
             .iter()
-            .map(|metric| estimate(&summaries.iter().filter_map(metric.of).collect::<Vec<_>>()))
+            .map(|metric| {
+                let values = summaries.iter().filter_map(|summary| (metric.of)(summary, job));
+                estimate(&values.collect::<Vec<_>>())
+            })
             .collect(),
+        groups: groups(&summaries),
         tiers: tiers(&summaries),
-        link_use: links.link_use(),
+        link_use: links.link_use(map.as_ref()),
         series,
         scenario,
     };
-    let map = map(&point.scenario, links.channels());
     Ok(Reduced { point, by_size, map })
 }
 
@@ -221,4 +335,27 @@ fn tiers(summaries: &[Summary]) -> Vec<TierUse> {
 fn estimate(values: &[f64]) -> Option<Estimate> {
     let Estimate { mean, plus_minus } = Estimate::of(values)?;
     Some(Estimate { mean: round(mean), plus_minus: plus_minus.map(round) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_workloads_whose_messages_depend_on_each_other() {
+        let job = |workload: &str| Job::of(&format!("[workload]\n{workload}\n"));
+        assert_eq!(job("kind = \"permutation\"\nrepeat = 3"), None);
+        assert_eq!(job("kind = \"collective\"\nrepeat = 3"), Some(Job { steps: Some(3) }));
+        assert_eq!(job("kind = \"skeleton\"\niterations = 5"), Some(Job { steps: Some(5) }));
+        assert_eq!(job("kind = \"stencil\"\nbarrier = false\nrepeat = 2"), None);
+        assert_eq!(job("kind = \"stencil\"\nbarrier = true\nrepeat = 2"), Some(Job { steps: Some(2) }));
+        assert_eq!(job("kind = \"goal\"\nfile = \"a.goal\""), Some(Job { steps: None }));
+    }
+
+    #[test]
+    fn figures_have_names_of_their_own() {
+        for (i, metric) in METRICS.iter().enumerate() {
+            assert!(METRICS[..i].iter().all(|other| other.name != metric.name), "{}", metric.name);
+        }
+    }
 }

@@ -1,43 +1,54 @@
 //! All points of a report, and what they have to do with each other.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 
-use crate::differences::{Difference, differences};
+use crate::differences::{Difference, differences, styles};
 use crate::folders::{Claim, Folders, ReportError};
 use crate::links::Map;
 use crate::page;
-use crate::point::{METRICS, Metric, Point, Reduced, reduce};
+use crate::point::{GROUP_METRICS, GroupMetric, METRICS, Metric, Point, Reduced, reduce};
 use crate::sizes::{SizeBin, alike};
+use crate::style::{Look, STYLES, Styles, looks};
 
 /// Outcomes and studies, reduced to what a page shows.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    title: String,
+    pub(crate) title: String,
     version: &'static str,
-    axes: Vec<Axis>,
+    pub(crate) axes: Vec<Axis>,
     metrics: &'static [Metric],
-    points: Vec<Point>,
+    group_metrics: &'static [GroupMetric],
+    pub(crate) points: Vec<Point>,
     /// By point.
-    by_size: Vec<Vec<SizeBin>>,
+    pub(crate) by_size: Vec<Vec<SizeBin>>,
+    /// By point: flows in bins that have too few for a statistic.
+    too_few: Vec<u64>,
     /// The different networks, and by point which one is its own, if it can be drawn.
     maps: Vec<Map>,
     map_of: Vec<Option<usize>>,
-    /// The different scenarios, and by point which one is its own.
-    scenarios: Vec<String>,
-    scenario_of: Vec<usize>,
+    /// The different lines of all scenarios, and by point which ones are its own: scenarios of a study share nearly all of their lines.
+    lines: Vec<String>,
+    scenarios: Vec<Vec<usize>>,
     differences: Vec<Difference>,
+    /// The axis whose labels have colours, and the one whose labels have marks.
+    pub(crate) colour_axis: Option<usize>,
+    pub(crate) mark_axis: Option<usize>,
+    styles: Styles,
+    /// By point.
+    looks: Vec<Look>,
     claims: Vec<Claim>,
     measured: Vec<Vec<String>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Axis {
-    name: String,
-    labels: Vec<String>,
+pub(crate) struct Axis {
+    pub(crate) name: String,
+    pub(crate) labels: Vec<String>,
 }
 
 impl Report {
@@ -54,26 +65,45 @@ impl Report {
             version: env!("CARGO_PKG_VERSION"),
             axes: axes(&folders),
             metrics: METRICS,
+            group_metrics: GROUP_METRICS,
             points: Vec::new(),
             by_size: Vec::new(),
+            too_few: Vec::new(),
             maps: Vec::new(),
             map_of: Vec::new(),
+            lines: Vec::new(),
             scenarios: Vec::new(),
-            scenario_of: Vec::new(),
             differences: Vec::new(),
+            colour_axis: None,
+            mark_axis: None,
+            styles: STYLES,
+            looks: Vec::new(),
             claims: folders.claims,
             measured: folders.measured,
         };
-        for Reduced { mut point, by_size: sizes, map } in reduced {
+        let mut lines = HashMap::new();
+        for Reduced { point, by_size: sizes, map } in reduced {
             by_size.push(sizes);
             report.map_of.push(map.map(|map| place(&mut report.maps, map)));
-            report.scenario_of.push(place(&mut report.scenarios, std::mem::take(&mut point.scenario)));
+            let mut number = |line: &str| {
+                *lines.entry(line.to_owned()).or_insert_with(|| {
+                    report.lines.push(line.to_owned());
+                    report.lines.len() - 1
+                })
+            };
+            report.scenarios.push(point.scenario.lines().map(&mut number).collect());
             report.points.push(point);
         }
-        report.by_size = alike(by_size);
-        let scenarios: Vec<&str> =
-            report.scenario_of.iter().map(|&scenario| report.scenarios[scenario].as_str()).collect();
-        report.differences = differences(&scenarios);
+        (report.by_size, report.too_few) = alike(by_size);
+        let scenarios: Vec<&str> = report.points.iter().map(|point| point.scenario.as_str()).collect();
+        let labels: Vec<&[String]> = report.axes.iter().map(|axis| &axis.labels[..]).collect();
+        let of: Vec<&[String]> = report.points.iter().map(|point| &point.labels[..]).collect();
+        report.differences = differences(&scenarios, &labels, &of);
+        let axes: Vec<(&str, usize)> =
+            report.axes.iter().map(|axis| (axis.name.as_str(), axis.labels.len())).collect();
+        (report.colour_axis, report.mark_axis) = styles(&axes, &report.differences);
+        let varied: Vec<usize> = (0..axes.len()).filter(|&axis| axes[axis].1 > 1).collect();
+        report.looks = looks(&of, &labels, &varied, (report.colour_axis, report.mark_axis));
         Ok(report)
     }
 
@@ -135,7 +165,7 @@ fn reduce_all(points: &[(&[String], Vec<&Path>)]) -> Result<Vec<Reduced>, Report
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some((labels, folders)) = points.get(number) else { break };
-            let reduced = reduce(labels, folders);
+            let reduced = reduce(labels, folders, points.len());
             done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((number, reduced));
         }
     };

@@ -9,6 +9,10 @@ use crate::curve::round;
 
 /// Moments at most.
 const MOST: usize = 300;
+/// Moments of each point, however many points a report has.
+const FEWEST: usize = 40;
+/// Moments of all points together, so that a page of many points stays small.
+const ALL: usize = 8_000;
 /// Channels that are shown on their own: those with the longest queues.
 const CHANNELS: usize = 6;
 
@@ -16,9 +20,9 @@ const CHANNELS: usize = 6;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Series {
     /// End of each interval of time, in microseconds.
-    time_us: Vec<f64>,
+    pub(crate) time_us: Vec<f64>,
     /// Bytes per second that each tier sent, in Gbit/s, and the longest queue of any of its ports, in kB.
-    tiers: Vec<Line>,
+    pub(crate) tiers: Vec<Line>,
     /// The same of single channels.
     channels: Vec<Line>,
     /// Payload delivered by the sampled flows together, in Gbit/s, and the most packets of a flow that waited for their order.
@@ -26,10 +30,10 @@ pub(crate) struct Series {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Line {
-    name: String,
-    gbps: Vec<f64>,
-    queue_kb: Vec<f64>,
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) gbps: Vec<f64>,
+    pub(crate) queue_kb: Vec<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -40,22 +44,30 @@ struct FlowLine {
 }
 
 impl Series {
-    /// Reduces the samples of a run; `None` if nothing was sampled.
+    /// Reduces the samples of a run, the first of one of so many points; `None` if nothing was sampled.
     pub(crate) fn of(
         samples: &[SampleRecord],
         flow_samples: &[FlowSampleRecord],
         channels: &[ChannelRecord],
+        points: usize,
     ) -> Option<Self> {
         if samples.is_empty() && flow_samples.is_empty() {
             return None;
         }
-        let intervals = Intervals::of(samples.iter().map(|sample| sample.time.0));
+        let most = (ALL / points.max(1)).clamp(FEWEST, MOST);
+        let intervals = Intervals::of(samples.iter().map(|sample| sample.time.0), most);
         let mut by_channel: BTreeMap<u32, Sums> = BTreeMap::new();
         for sample in samples {
             let sums = by_channel.entry(sample.channel).or_insert_with(|| Sums::new(intervals.count()));
             sums.add(intervals.of_time(sample.time.0), sample.bytes, sample.queue);
         }
-        let name = |channel: u32| channels.iter().find(|record| record.channel == channel);
+        // Channels are in order of their numbers.
+        let name = |channel: u32| {
+            channels
+                .binary_search_by_key(&channel, |record| record.channel)
+                .ok()
+                .map(|place| &channels[place])
+        };
         let mut tiers: Vec<(String, Sums)> = Vec::new();
         for (channel, sums) in &by_channel {
             let tier = name(*channel).map_or_else(|| "?".to_owned(), |record| record.tier.to_string());
@@ -81,16 +93,16 @@ impl Series {
                 .into_iter()
                 .map(|(channel, sums)| sums.line(channel_name(channel), &intervals))
                 .collect(),
-            flows: flow_line(flow_samples),
+            flows: flow_line(flow_samples, most),
         })
     }
 }
 
-fn flow_line(samples: &[FlowSampleRecord]) -> Option<FlowLine> {
+fn flow_line(samples: &[FlowSampleRecord], most: usize) -> Option<FlowLine> {
     if samples.is_empty() {
         return None;
     }
-    let intervals = Intervals::of(samples.iter().map(|sample| sample.time.0));
+    let intervals = Intervals::of(samples.iter().map(|sample| sample.time.0), most);
     let mut bytes = vec![0; intervals.count()];
     let mut resequencing = vec![0; intervals.count()];
     for sample in samples {
@@ -112,11 +124,11 @@ struct Intervals {
 }
 
 impl Intervals {
-    fn of(times: impl Iterator<Item = u64>) -> Self {
+    fn of(times: impl Iterator<Item = u64>, most: usize) -> Self {
         let mut times: Vec<u64> = times.collect();
         times.sort_unstable();
         times.dedup();
-        let each = times.len().div_ceil(MOST).max(1);
+        let each = times.len().div_ceil(most).max(1);
         Intervals { times, each }
     }
 
@@ -214,7 +226,7 @@ mod tests {
             sample(2, 0, 0, 0),
             sample(2, 1, 100, 25_000),
         ];
-        let series = Series::of(&samples, &[], &[channel(0, "host"), channel(1, "host")]).unwrap();
+        let series = Series::of(&samples, &[], &[channel(0, "host"), channel(1, "host")], 1).unwrap();
         assert_eq!(series.time_us, [1.0, 2.0]);
         assert_eq!(series.tiers[0].gbps, [2000.0, 200.0]);
         assert_eq!(series.tiers[0].queue_kb, [0.8, 0.1]);
@@ -225,14 +237,18 @@ mod tests {
     fn long_series_keep_their_bytes_and_their_peaks() {
         let mut samples: Vec<_> = (1..=3000).map(|us| sample(us, 0, 10, 125)).collect();
         samples[1234].queue = 77_000;
-        let series = Series::of(&samples, &[], &[channel(0, "host")]).unwrap();
+        let series = Series::of(&samples, &[], &[channel(0, "host")], 1).unwrap();
         assert_eq!(series.time_us.len(), 300);
         assert!(series.tiers[0].gbps.iter().all(|&gbps| gbps == 1.0));
+        assert!(series.tiers[0].queue_kb.contains(&77.0));
+        // Of many points each gets less of the page, and keeps its peak.
+        let series = Series::of(&samples, &[], &[channel(0, "host")], 100).unwrap();
+        assert_eq!(series.time_us.len(), 79);
         assert!(series.tiers[0].queue_kb.contains(&77.0));
     }
 
     #[test]
     fn what_was_not_sampled_has_no_series() {
-        assert_eq!(Series::of(&[], &[], &[channel(0, "host")]), None);
+        assert_eq!(Series::of(&[], &[], &[channel(0, "host")], 1), None);
     }
 }

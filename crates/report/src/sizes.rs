@@ -10,6 +10,9 @@ use crate::curve::round;
 /// If there are no more sizes than this, each is a bin of its own.
 const FEW: usize = 12;
 
+/// Flows of a bin at least: a mean or a percentile of fewer says nothing.
+const FEWEST: u64 = 10;
+
 /// Flows of similar size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct SizeBin {
@@ -17,10 +20,10 @@ pub(crate) struct SizeBin {
     pub(crate) above: u64,
     /// Flows are at most this large.
     pub(crate) up_to: u64,
-    count: u64,
-    mean: f64,
-    p50: f64,
-    p99: f64,
+    pub(crate) count: u64,
+    pub(crate) mean: f64,
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
 }
 
 /// Slowdowns by size in two ways; which one a page shows depends on all of its points.
@@ -54,17 +57,19 @@ impl BySize {
     }
 }
 
-/// The bins of all points, of the same kind for all.
-pub(crate) fn alike(points: Vec<BySize>) -> Vec<Vec<SizeBin>> {
+/// The bins of all points, of the same kind for all, without those of fewer than ten flows; and how many flows by point those have.
+pub(crate) fn alike(points: Vec<BySize>) -> (Vec<Vec<SizeBin>>, Vec<u64>) {
     let sizes: Option<Vec<&Vec<SizeBin>>> = points.iter().map(|point| point.exact.as_ref()).collect();
     let mut all: Vec<u64> = sizes.into_iter().flatten().flatten().map(|bin| bin.up_to).collect();
     all.sort_unstable();
     all.dedup();
     let is_exact = !all.is_empty() && all.len() <= FEW;
-    points
-        .into_iter()
-        .map(|point| if is_exact { point.exact.unwrap_or_default() } else { point.binned })
-        .collect()
+    let bins = |point: BySize| {
+        let bins = if is_exact { point.exact.unwrap_or_default() } else { point.binned };
+        let (told, few): (Vec<SizeBin>, Vec<SizeBin>) = bins.into_iter().partition(|bin| bin.count >= FEWEST);
+        (told, few.iter().map(|bin| bin.count).sum::<u64>())
+    };
+    points.into_iter().map(bins).unzip()
 }
 
 fn bin(above: u64, up_to: u64, slowdowns: Vec<f64>) -> Option<SizeBin> {
@@ -118,21 +123,28 @@ mod tests {
 
     #[test]
     fn few_sizes_stand_for_themselves() {
-        let bins = alike(vec![BySize::of(&[(1500, 2.0), (64, 1.0), (1500, 4.0)])]);
-        assert_eq!(ends(&bins[0]), [(64, 64, 1), (1500, 1500, 2)]);
+        let flows: Vec<(u64, f64)> =
+            (0..10).flat_map(|i| [(1500, 2.0 + f64::from(i % 2) * 2.0), (64, 1.0)]).collect();
+        let (bins, few) = alike(vec![BySize::of(&flows)]);
+        assert_eq!((ends(&bins[0]), few), (vec![(64, 64, 10), (1500, 1500, 10)], vec![0]));
         assert_eq!((bins[0][1].mean, bins[0][1].p50), (3.0, 3.0));
+    }
+
+    #[test]
+    fn bins_of_fewer_than_ten_flows_are_counted_and_left_out() {
+        let flows: Vec<(u64, f64)> = [64; 10].into_iter().chain([1500; 9]).map(|size| (size, 1.0)).collect();
+        let (bins, few) = alike(vec![BySize::of(&flows)]);
+        assert_eq!((ends(&bins[0]), few), (vec![(64, 64, 10)], vec![9]));
     }
 
     #[test]
     fn many_sizes_are_binned_for_all_points_alike() {
         let many = BySize::of(&(1..=40).map(|size| (size * 100, 1.0)).collect::<Vec<_>>());
-        let few = BySize::of(&[(150, 1.0)]);
-        let bins = alike(vec![many, few]);
-        assert_eq!(
-            ends(&bins[0]),
-            [(50, 100, 1), (100, 200, 1), (200, 500, 3), (500, 1000, 5), (1000, 2000, 10), (2000, 5000, 20)]
-        );
-        assert_eq!(ends(&bins[1]), [(100, 200, 1)]);
+        let few = BySize::of(&[(150, 1.0); 10]);
+        let (bins, left_out) = alike(vec![many, few]);
+        assert_eq!(ends(&bins[0]), [(1000, 2000, 10), (2000, 5000, 20)]);
+        assert_eq!(ends(&bins[1]), [(100, 200, 10)]);
+        assert_eq!(left_out, [10, 0]);
     }
 
     #[test]

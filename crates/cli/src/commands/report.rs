@@ -1,7 +1,8 @@
-//! `netloom report`: outcomes and studies as one page.
+//! `netloom report`: outcomes and studies as one page, or one chart of it as a file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use netloom_report::{Report, ReportError};
 use netloom_scenario::Problem;
@@ -10,16 +11,29 @@ use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::files::write_file;
 
-/// Reads the folders, writes the page and says where it is.
+/// Reads the folders, writes the page or the figures, and says where they are.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
+    // What is wrong with the options is said before anything is read.
+    let names = args.figure.iter().map(|file| figure_name(file)).collect::<Result<Vec<_>, _>>()?;
+    let only = chosen(&args.only)?;
     let report = Report::read(&args.dirs, args.title.as_deref()).map_err(|error| match error {
         ReportError::NothingThere { .. } => Problem::new("DIR", error.to_string()).into(),
         ReportError::Outcome(error) => error.into(),
         error @ ReportError::Study { .. } => Failure::Output(error.to_string()),
     })?;
-    let file = args.out.clone().unwrap_or_else(|| default_file(&args.dirs));
-    write_file(&file, report.html().as_bytes())?;
-    writeln!(crate::show::out(), "report in {}", file.display())?;
+    if names.is_empty() {
+        let file = args.out.clone().unwrap_or_else(|| default_file(&args.dirs));
+        write_file(&file, report.html().as_bytes())?;
+        writeln!(crate::show::out(), "report in {}", file.display())?;
+        return if args.open { open(&file) } else { Ok(()) };
+    }
+    // All or none: a second figure that is refused leaves no first one behind.
+    let figures = names.iter().map(|name| report.figure(name, &only)).collect::<Result<Vec<_>, _>>();
+    let figures = figures.map_err(|error| Problem::new("--figure", error.to_string()))?;
+    for (file, svg) in args.figure.iter().zip(figures) {
+        write_file(file, svg.as_bytes())?;
+        writeln!(crate::show::out(), "figure in {}", file.display())?;
+    }
     Ok(())
 }
 
@@ -30,4 +44,58 @@ fn default_file(dirs: &[PathBuf]) -> PathBuf {
         [dir] => dir.join(NAME),
         _ => Path::new(NAME).to_owned(),
     }
+}
+
+/// What a file's name says of the figure in it. Figures are SVG, and a file that is called otherwise would not open.
+fn figure_name(file: &Path) -> Result<String, Failure> {
+    let problem = |message: String| Problem::new("--figure", message);
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    match file.extension() {
+        Some(extension) if extension.eq_ignore_ascii_case("svg") => Ok(stem),
+        Some(extension) => {
+            let svg = file.with_extension("svg");
+            let (svg, found) = (svg.display(), file.display());
+            let convert = match extension.to_string_lossy().to_lowercase().as_str() {
+                "png" => format!(
+                    "; write {svg} and convert it: rsvg-convert --dpi-x 300 --dpi-y 300 {svg} -o {found}"
+                ),
+                "pdf" => format!("; write {svg} and convert it: rsvg-convert -f pdf {svg} -o {found}"),
+                _ => String::new(),
+            };
+            Err(problem(format!("expected a file that ends in .svg, found {found}{convert}")).into())
+        }
+        None => Err(problem(format!("expected a file that ends in .svg, found {}", file.display())).into()),
+    }
+}
+
+/// Axes with labels: `load=0.6,0.8`.
+fn chosen(only: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let mut all = Vec::new();
+    for text in only {
+        let Some((axis, labels)) = text.split_once('=') else {
+            let message = format!("expected AXIS=LABEL, such as load=0.8, found {text}");
+            return Err(Problem::new("--only", message).into());
+        };
+        all.extend(labels.split(',').map(|label| (axis.to_owned(), label.to_owned())));
+    }
+    Ok(all)
+}
+
+/// Opens a page with the program that the system has for it.
+fn open(file: &Path) -> Result<(), Failure> {
+    let (program, arguments): (&str, &[&str]) = if cfg!(target_os = "macos") {
+        ("open", &[])
+    } else if cfg!(windows) {
+        ("cmd", &["/C", "start", ""])
+    } else {
+        ("xdg-open", &[])
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let problem = match command.status() {
+        Ok(status) if status.success() => return Ok(()),
+        Ok(status) => format!("{program} ended with {status}"),
+        Err(error) => format!("{program}: {error}"),
+    };
+    Err(Failure::Output(format!("cannot open the page ({problem}); open {} yourself", file.display())))
 }

@@ -62,9 +62,7 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
         write_file(file, text.as_bytes())?;
     }
     if let Some(file) = args.draw.as_deref() {
-        let svg =
-            netloom_report::draw(&network).map_err(|error| Problem::new("--draw", error.to_string()))?;
-        write_file(file, svg.as_bytes())?;
+        write_file(file, netloom_report::draw(&network).as_bytes())?;
     }
     let description = Description {
         metrics: network.metrics(),
