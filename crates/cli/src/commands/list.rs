@@ -386,7 +386,16 @@ fn indent(text: &str, spaces: usize) -> String {
 
 fn indent_within(text: &str, spaces: usize, width: usize) -> String {
     let mut paragraphs: Vec<String> = vec![String::new()];
+    let mut is_example = false;
     for line in text.trim_end().lines() {
+        if line.starts_with("```") {
+            is_example = !is_example;
+            continue;
+        }
+        if is_example {
+            paragraphs.push(format!("  {line}"));
+            continue;
+        }
         // Lists, tables and indented text keep their lines.
         let begins =
             line.trim().is_empty() || line.starts_with([' ', '-', '|', '*', '[']) || line.contains(" = ");
@@ -458,8 +467,8 @@ mod tests {
         }
         assert!(all.len() > 700, "{}", all.len());
         for (name, text) in all {
-            // Public C++ code is cited with its scopes, functions of studies with their calls.
-            for syntax in ["[`", "](", "Self::", "crate::", "super::", "```", "u32::", "u16::", "u64::"] {
+            // Public C++ code is cited with its scopes, functions of studies with their calls; the fences of examples are not printed.
+            for syntax in ["[`", "](", "Self::", "crate::", "super::", "u32::", "u16::", "u64::"] {
                 assert!(!text.contains(syntax), "{name}: {syntax} in {text}");
             }
         }
@@ -467,6 +476,12 @@ mod tests {
             plain("See [`Map::Random`], [the page](a.md) and [`x`](super::x); a[3] `[b]`."),
             "See `Random`, the page and `x`; a[3] `[b]`."
         );
+    }
+
+    #[test]
+    fn examples_keep_their_lines_without_their_fences() {
+        let text = "Such as:\n\n```toml\n[a]\nb = 1\n```\n\nAnd\nso on.";
+        assert_eq!(indent_within(text, 2, 20), "  Such as:\n\n    [a]\n    b = 1\n\n  And so on.");
     }
 
     #[test]
