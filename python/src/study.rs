@@ -245,7 +245,7 @@ impl Study {
         let results = self.plan.results(&self.reports);
         let verdicts = judge(&self.study.claims, &results);
         let (plan, reports) = (&self.plan, &self.reports);
-        let findings = Findings::new(&self.study, plan, reports, &results, verdicts, folder, None)
+        let findings = Findings::new(&self.study, (plan, reports), &results, verdicts, folder, None)
             .map_err(|problem| PyRuntimeError::new_err(problem.to_string()))?;
         write_results(folder, &plan.cells, reports, &results, &findings)
             .map_err(|error| PyOSError::new_err(error.to_string()))?;

@@ -40,8 +40,11 @@ impl Column {
 const GIGA: f64 = 1e-9;
 const KILO: f64 = 1e-3;
 
-/// Words that stand for several columns of runs: heading, metric (`*` is every tier), factor.
-const SETS: [(&str, &[(&str, &str, f64)]); 15] = [
+/// A column: heading, metric (`*` is every tier), factor.
+type Shown = (&'static str, &'static str, f64);
+
+/// Words that stand for several columns of runs.
+const SETS: [(&str, &[Shown]); 15] = [
     (
         "fct",
         &[

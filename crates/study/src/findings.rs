@@ -70,14 +70,13 @@ pub struct PointFindings {
 pub(crate) const FILE: &str = "study.json";
 
 impl Findings {
-    /// Puts together what was found; `folder` is the study's, and `columns` are those to show in place of the study's own.
+    /// Puts together what was found by a plan and the reports of its cells; `folder` is the study's, and `columns` are those to show in place of the study's own.
     ///
     /// # Errors
     /// A column that does not exist.
     pub fn new(
         study: &Study,
-        plan: &Plan,
-        reports: &[CellReport],
+        (plan, reports): (&Plan, &[CellReport]),
         results: &Results,
         claims: Vec<Verdict>,
         folder: &Path,
@@ -226,7 +225,7 @@ mod tests {
         let results = Results::new(cells.iter().zip(reports.iter().map(CellReport::numbers)));
         let plan = Plan { cells: cells.to_vec(), ..Plan::default() };
         let found =
-            Findings::new(&study, &plan, &reports, &results, Vec::new(), Path::new("out"), None).unwrap();
+            Findings::new(&study, (&plan, &reports), &results, Vec::new(), Path::new("out"), None).unwrap();
         assert_eq!(found.warnings, ["transport: slow"]);
         let known = Plan { by_point: vec![vec!["transport: slow".to_owned()]], ..plan.clone() };
         assert!(known.warnings_of(&reports).is_empty(), "the plan has told it");

@@ -21,7 +21,9 @@ pub(crate) fn init(args: &InitArgs) -> Result<(), Failure> {
     let file = args.file.clone().unwrap_or_else(|| PathBuf::from(name));
     if std::fs::symlink_metadata(&file).is_ok() {
         let message = format!("{} exists and is not overwritten", file.display());
-        return Err(Problem::new("FILE", message).help("name another file behind what it is to be").into());
+        return Err(Problem::new("FILE", message)
+            .help("name another file, such as `netloom init KIND OTHER.toml`")
+            .into());
     }
     write_file(&file, text.replace("FILE", &file.display().to_string()).as_bytes())?;
     let file = file.display();

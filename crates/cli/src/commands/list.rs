@@ -110,8 +110,8 @@ fn plain(doc: &str) -> String {
         text += &rest[..start];
         let inner = &rest[start + 1..];
         let (label, is_code) = match inner.strip_prefix('`') {
-            Some(code) => (code.split_once("`]").map(|(label, after)| (label, after)), true),
-            None => (inner.split_once("](").map(|(label, after)| (label, after)), false),
+            Some(code) => (code.split_once("`]"), true),
+            None => (inner.split_once("]("), false),
         };
         match label {
             Some((label, after)) if is_code && !label.contains(['`', ' ']) => {

@@ -65,7 +65,8 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
     }
     let results = plan.results(&reports);
     let verdicts = judge(&study.claims, &results);
-    let found = Findings::new(&study, &plan, &reports, &results, verdicts, &folder, args.columns.as_deref())?;
+    let found =
+        Findings::new(&study, (&plan, &reports), &results, verdicts, &folder, args.columns.as_deref())?;
     write_results(&folder, cells, &reports, &results, &found)
         .map_err(|error| Failure::Output(error.to_string()))?;
     for (cell, message) in &ending.failures {
