@@ -475,3 +475,133 @@ fn a_granularity_with_feedback_is_one_file_and_one_line() {
         assert_eq!(nic.send(flow(1), Time(2), tags).bits(), (first.bits() + moved) % 256);
     }
 }
+
+/// The words of a switch with four ports for a data packet, at its first switch and later, and those for its port on a path that has been decided on.
+fn words(preset: &str, scheme: &Routing, stride: u32) -> [String; 4] {
+    let switch = SwitchPathSelector::new(scheme, stride, true, false, &mut Pcg64Mcg::new(5));
+    let [first, later] = [1, 2].map(|hops| Header { src: 9, hops, ..header(3, 17) });
+    assert_eq!(scheme.check(), Ok(()), "{preset}");
+    [
+        switch.explain(scheme, &first, 4),
+        switch.explain(scheme, &later, 4),
+        switch.explain_port(scheme, &first),
+        switch.explain_port(scheme, &later),
+    ]
+}
+
+#[test]
+fn the_words_for_a_choice_are_those_of_its_scheme() {
+    let hash = "hash of source, destination, flow and entropy value 17";
+    let at = |preset: &str, placement| Routing { placement, ..preset::find(preset).unwrap().routing() };
+    let (ingress, switch, nic) = (Placement::Ingress, Placement::Switch, Placement::Nic);
+    for (preset, placement, first, later) in [
+        ("ecmp", switch, hash, hash),
+        (
+            "wcmp",
+            switch,
+            &*format!("{hash}, weighted by link rates"),
+            &*format!("{hash}, weighted by link rates"),
+        ),
+        ("d-mod-k", switch, "d-mod-k: destination 2 / 2 mod 4", "d-mod-k: destination 2 / 2 mod 4"),
+        ("s-mod-k", switch, "s-mod-k: source 9 / 2 mod 4", "s-mod-k: source 9 / 2 mod 4"),
+        ("spray", switch, "random, decided anew per packet", "random, decided anew per packet"),
+        ("spray-nic", nic, hash, hash),
+        (
+            "spray-round-robin",
+            switch,
+            "round-robin, decided anew per packet",
+            "round-robin, decided anew per packet",
+        ),
+        (
+            "adaptive",
+            switch,
+            "least-loaded, decided anew per packet",
+            "least-loaded, decided anew per packet",
+        ),
+        ("adaptive", ingress, "least-loaded, decided anew per packet", hash),
+        ("letflow", switch, "random, decided anew per flowlet", "random, decided anew per flowlet"),
+        ("letflow", ingress, "random, decided anew per flowlet", hash),
+        ("presto", nic, "digit of path label 17", "digit of path label 17"),
+        ("conga", ingress, "digit of path label 17", "digit of path label 17"),
+        ("conweave", ingress, "digit of path label 17", "digit of path label 17"),
+        (
+            "flowcut",
+            switch,
+            "least-loaded, decided anew per flowcut",
+            "least-loaded, decided anew per flowcut",
+        ),
+        (
+            "switch-ar",
+            switch,
+            "switch-ar, no congestion known: d-mod-k: destination 2 / 2 mod 4",
+            "switch-ar, no congestion known: d-mod-k: destination 2 / 2 mod 4",
+        ),
+    ] {
+        let expected = [first, later, hash, hash].map(str::to_owned);
+        assert_eq!(words(preset, &at(preset, placement), 2), expected, "{preset} at {}", placement.name());
+    }
+    // On detours, switches behind the first one draw ports or compare their loads, where they decide.
+    for (preset, placement, port) in [
+        ("valiant", ingress, hash),
+        ("valiant", switch, "switch's draw"),
+        ("ugal-l", ingress, hash),
+        ("ugal-l", switch, "least load"),
+    ] {
+        let [.., at_first, behind] = words(preset, &at(preset, placement), 1);
+        assert_eq!((&*at_first, &*behind), (hash, port), "{preset} at {}", placement.name());
+    }
+}
+
+#[test]
+fn the_uncongested_port_has_its_words() {
+    for (name, words_of_port) in [
+        ("lowest", "the first port"),
+        ("hash", "hash of source, destination, flow and entropy value 17"),
+        ("d-mod-k", "d-mod-k: destination 2 / 1 mod 4"),
+    ] {
+        let mut scheme = preset::find("switch-ar").unwrap().routing();
+        let table = serde_json::json!({ "uncongested": name });
+        scheme.selector = Selector::read("switch-ar", table).unwrap().unwrap();
+        let expected = format!("switch-ar, no congestion known: {words_of_port}");
+        assert_eq!(words("switch-ar", &scheme, 1)[0], expected);
+    }
+}
+
+/// What a switch does in each role, asked of the roles themselves.
+#[test]
+fn roles_follow_from_placement_granularity_and_selector() {
+    use super::roles::Roles;
+    let roles = |preset: &str, placement, has_hosts| {
+        let scheme = Routing { placement, ..preset::find(preset).unwrap().routing() };
+        let roles = Roles::new(&scheme, has_hosts);
+        let all = [Carries::Data, Carries::Control, Carries::Notification]
+            .map(|carries| format!("{:?}", roles.of(carries)));
+        (all.join(" "), roles.fast_path())
+    };
+    let (ingress, switch, nic) = (Placement::Ingress, Placement::Switch, Placement::Nic);
+    for (preset, placement, has_hosts, expected, fast) in [
+        ("ecmp", switch, true, "Hash Hash Hash", FastPath::Hash),
+        ("spray-nic", nic, true, "Hash Hash Hash", FastPath::Hash),
+        ("flowbender", nic, false, "Hash Hash Hash", FastPath::Hash),
+        ("presto", nic, true, "Label Hash Hash", FastPath::None),
+        ("conga", ingress, false, "Label Hash Hash", FastPath::None),
+        ("conweave", ingress, true, "Label Hash Hash", FastPath::None),
+        ("spray", switch, true, "Spray Hash Hash", FastPath::Spray),
+        ("spray-round-robin", switch, true, "Packet Packet Packet", FastPath::None),
+        ("adaptive", switch, false, "Packet Hash Hash", FastPath::None),
+        ("adaptive", ingress, true, "PacketAtFirst Hash Hash", FastPath::None),
+        ("adaptive", ingress, false, "Hash Hash Hash", FastPath::Hash),
+        ("letflow", switch, false, "Run Hash Hash", FastPath::None),
+        ("letflow", ingress, true, "RunAtFirst Hash Hash", FastPath::None),
+        ("letflow", ingress, false, "Hash Hash Hash", FastPath::Hash),
+        ("d-mod-k", switch, true, "Static Static Static", FastPath::None),
+        ("switch-ar", switch, true, "Packet Hash Scatter", FastPath::None),
+    ] {
+        let of = format!("{preset} at {}", placement.name());
+        assert_eq!(roles(preset, placement, has_hosts), (expected.to_owned(), fast), "{of}");
+    }
+    // A uniform draw that control packets take as well is no fast path.
+    let mut scheme = preset::find("spray").unwrap().routing();
+    scheme.granularity = Granularity::Packet(crate::granularity::packet::Packet { control: true });
+    assert_eq!(Roles::new(&scheme, true).fast_path(), FastPath::None);
+}
