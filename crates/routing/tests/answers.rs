@@ -149,3 +149,97 @@ fn refusals_are_what_is_written_down() {
     }
     assert_written_down("refusals.json", &refusals);
 }
+
+/// Values on either side of the bounds of parameters: the preset, the axis, and what is taken and what is refused there.
+#[test]
+fn parameters_have_their_bounds() {
+    let refusal = |preset: &str, axis: &str, table: &serde_json::Value| {
+        let mut scheme = PRESETS.iter().find(|own| own.name == preset).unwrap().routing();
+        if axis == "granularity" {
+            scheme.granularity = Granularity::read(scheme.granularity_name(), table).unwrap().unwrap();
+        } else {
+            scheme.selector = Selector::read(scheme.selector_name(), table).unwrap().unwrap();
+        }
+        scheme.check().err().map(|invalid| invalid.field.into_owned())
+    };
+    let bounds = serde_json::json!([
+        ["letflow", "granularity", "gap", [{ "gap": "0ps" }, { "gap": "1ps", "age_bit": true }], [{ "gap": "0ps", "age_bit": true }]],
+        ["presto", "granularity", "size", [{ "size": "1B" }], [{ "size": "0B" }]],
+        ["flowcut-nic", "granularity", "threshold", [{ "threshold": 1.0 }], [{ "threshold": 0.99 }]],
+        ["flowcut-nic", "granularity", "alpha", [{ "alpha": 1.0 }, { "alpha": 0.01 }], [{ "alpha": 0.0 }, { "alpha": 1.01 }]],
+        ["flowcut-nic", "granularity", "beta", [{ "beta": 1.0, "trend_threshold": 0.1 }], [{ "beta": 0.5 }, { "beta": 0.0, "trend_threshold": 0.1 }]],
+        ["flowcut-nic", "granularity", "trend_threshold", [{ "trend_threshold": 0.1 }], [{ "trend_threshold": 0.0 }, { "trend_threshold": -1.0 }]],
+        ["flowcut-nic", "granularity", "drain_timeout", [{ "drain_timeout": "1ps" }], [{ "drain_timeout": "0ps" }]],
+        ["flowcut", "granularity", "ack_size", [{ "ack_size": "1B" }, { "ack_size": "65535B" }], [{ "ack_size": "0B" }, { "ack_size": "65536B" }]],
+        ["flowcut", "granularity", "credit", [{ "credit": 1 }, { "credit": 0, "pauses": "class" }], [{ "credit": 1, "pauses": "class" }]],
+        ["conweave", "granularity", "samples", [{ "samples": 1 }], [{ "samples": 0 }]],
+        ["conweave", "granularity", "flush_default", [{ "flush_default": "1ps" }], [{ "flush_default": "0ps" }]],
+        ["conweave", "granularity", "inactive", [{ "inactive": "1ps" }], [{ "inactive": "0ps" }]],
+        ["flowbender", "granularity", "threshold", [{ "threshold": 0.0 }, { "threshold": 0.99 }], [{ "threshold": 1.0 }, { "threshold": -0.01 }]],
+        ["plb", "granularity", "threshold", [{ "threshold": 0.0 }, { "threshold": 1.0 }], [{ "threshold": 1.01 }, { "threshold": -0.01 }]],
+        ["plb", "granularity", "idle_rounds", [{ "idle_rounds": 1 }, { "idle_rounds": 12 }], [{ "idle_rounds": 0 }, { "idle_rounds": 13 }]],
+        ["plb-htsim", "granularity", "target", [{ "target": "1ps" }], [{ "target": "0ps" }]],
+        ["plb-htsim", "granularity", "first", [{ "first": "1ps" }], [{ "first": "0ps" }]],
+        ["plb-htsim", "granularity", "most", [{ "most": 5 }], [{ "most": 4 }]],
+        ["reps", "granularity", "buffer", [{ "buffer": 1 }, { "buffer": 1024 }], [{ "buffer": 0 }, { "buffer": 1025 }]],
+        ["reps", "granularity", "freeze", [{ "freeze": "1ps" }], [{ "freeze": "0ps" }]],
+        ["path-list", "granularity", "paths", [{ "paths": 1 }, { "paths": 1024 }], [{ "paths": 0 }, { "paths": 1025 }]],
+        ["path-list", "granularity", "penalty", [{ "penalty": 1.0 }], [{ "penalty": 0.99 }]],
+        ["spray-round-robin", "selector", "reshuffle", [{ "reshuffle": 1 }], [{ "reshuffle": 0 }]],
+        ["drill", "selector", "samples", [{ "samples": 1 }], [{ "samples": 0 }]],
+        ["drill", "selector", "memory", [{ "memory": 0 }, { "memory": 4 }], [{ "memory": 5 }]],
+        ["conga", "selector", "bits", [{ "bits": 1 }, { "bits": 4 }], [{ "bits": 0 }, { "bits": 5 }]],
+        ["conga", "selector", "ageing", [{ "ageing": "1ps" }], [{ "ageing": "0ps" }]],
+        ["conga", "selector", "candidates", [{ "candidates": 1 }], [{ "candidates": 0 }]],
+        ["conga", "selector", "estimator.discount", [{ "estimator": { "period": "1us", "discount": 1.0 } }],
+            [{ "estimator": { "period": "1us", "discount": 0.0 } }, { "estimator": { "period": "1us", "discount": 1.01 } }]],
+        ["conga", "selector", "estimator.period", [{ "estimator": { "period": "1ps", "discount": 0.1 } }], [{ "estimator": { "period": "0ps", "discount": 0.1 } }]],
+        ["adaptive", "selector", "levels", [{ "levels": ["1B", "2B"] }, { "levels": ["1B"], "by": "both" }],
+            [{ "levels": ["0B"] }, { "levels": ["2B", "2B"] }, { "levels": ["1B"], "by": "rate" }]],
+        ["adaptive", "selector", "refresh", [{ "refresh": "1ps" }, { "refresh": "0ps", "by": "rate" }], [{ "refresh": "1ps", "by": "rate" }]],
+        ["switch-ar", "selector", "ageing", [{ "ageing": "1ps" }], [{ "ageing": "0ps" }]],
+        ["switch-ar-stable", "selector", "margin", [{ "margin": 1 }], [{ "margin": 0 }]],
+        ["switch-ar-stable", "selector", "ageing", [{ "ageing": "1ps" }], [{ "ageing": "0ps" }]],
+        ["switch-ar-fractional", "selector", "gain", [{ "gain": 1.0 }, { "gain": 0.01 }], [{ "gain": 0.0 }, { "gain": 1.01 }]],
+        ["switch-ar-fractional", "selector", "recovery", [{ "recovery": "2us" }], [{ "recovery": "1us" }]],
+        ["k-shortest", "selector", "k", [{ "k": 1 }, { "k": 1024 }], [{ "k": 0 }, { "k": 1025 }]],
+        ["ugal-l", "selector", "minimal", [{ "minimal": 1 }], [{ "minimal": 0 }]],
+        ["ugal-l", "selector", "one_group", [{ "one_group": true, "non_minimal": 2 }], [{ "one_group": true, "non_minimal": 1 }]],
+        ["ugal-l", "selector", "decision.ratio", [{ "decision": { "kind": "ratio", "ratio": 1, "bias": "0B" } }], [{ "decision": { "kind": "ratio", "ratio": 0, "bias": "0B" } }]],
+        ["ugal-l", "selector", "queue.period", [{ "queue": { "kind": "global", "period": "1ps" } }], [{ "queue": { "kind": "global", "period": "0ps" } }]],
+        ["fatpaths", "selector", "within_layer", [{ "within_layer": "ecmp" }, { "construction": { "kind": "spain" } }],
+            [{ "within_layer": "ecmp", "construction": { "kind": "spain" } }, { "within_layer": "ecmp", "construction": { "kind": "past" } }]],
+        ["fatpaths", "selector", "construction.file", [{ "construction": { "kind": "file", "file": "x" } }], [{ "construction": { "kind": "file" } }]]
+    ]);
+    for bound in bounds.as_array().unwrap() {
+        let [preset, axis, field] = [0, 1, 2].map(|place| bound[place].as_str().unwrap());
+        for table in bound[3].as_array().unwrap() {
+            assert_eq!(refusal(preset, axis, table), None, "{preset} takes {table}");
+        }
+        for table in bound[4].as_array().unwrap() {
+            assert_eq!(
+                refusal(preset, axis, table),
+                Some(format!("{axis}.{field}")),
+                "{preset} refuses {table}"
+            );
+        }
+    }
+    // Of the scheme itself.
+    let own = PRESETS.iter().find(|own| own.name == "letflow").unwrap().routing();
+    let refusal = |scheme: Routing| scheme.check().err().map(|invalid| invalid.field.into_owned());
+    assert_eq!(
+        refusal(Routing {
+            entropy_values: 1,
+            max_flow_entries: Some(1),
+            flow_timeout: Time(1),
+            ..own.clone()
+        }),
+        None
+    );
+    assert_eq!(refusal(Routing { entropy_values: 0, ..own.clone() }).as_deref(), Some("entropy_values"));
+    assert_eq!(
+        refusal(Routing { max_flow_entries: Some(0), ..own.clone() }).as_deref(),
+        Some("max_flow_entries")
+    );
+    assert_eq!(refusal(Routing { flow_timeout: Time::ZERO, ..own }).as_deref(), Some("flow_timeout"));
+}

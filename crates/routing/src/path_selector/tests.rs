@@ -605,3 +605,324 @@ fn roles_follow_from_placement_granularity_and_selector() {
     scheme.granularity = Granularity::Packet(crate::granularity::packet::Packet { control: true });
     assert_eq!(Roles::new(&scheme, true).fast_path(), FastPath::None);
 }
+
+/// Three switches all of which are joined by three links, with one host each.
+fn triangle() -> netloom_topology::Network {
+    let hyperx = netloom_topology::HyperX {
+        dimensions: 1,
+        switches_per_dimension: vec![3],
+        parallel_links: vec![3],
+        hosts_per_switch: Some(1),
+        ..Default::default()
+    };
+    Topology::HyperX(hyperx).build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap()
+}
+
+#[test]
+fn behind_the_first_switch_ports_of_detours_are_drawn_where_every_switch_decides() {
+    let network = triangle();
+    for (preset, placement) in [
+        ("valiant", Placement::Switch),
+        ("valiant", Placement::Ingress),
+        ("ugal-l", Placement::Switch),
+        ("ugal-l", Placement::Ingress),
+    ] {
+        let mut switch = Switch::new(preset);
+        switch.scheme.placement = placement;
+        switch.renew();
+        let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
+        // From host 0 over switch 1 to host 2, at switch 1.
+        let here = network.edge_switch(1);
+        let data = Header { src: 0, dst: 2, hops: 2, ..header(3, 1) };
+        let ports = forwarding.table().candidates(here, 2).ports;
+        let hashed = ports[switch.selector.hashed(&data, 3)];
+        let passed = Tag::towards(1).passed();
+        let mut hop = |header: &Header| {
+            let packet = PacketContext { forwarding: &forwarding, here, header };
+            switch.selector.onward(packet, &mut LoadsAt(|_| 0, Time(0)), &mut switch.random)
+        };
+        let answer = Header { carries: Carries::Control, ..data };
+        let answers: std::collections::BTreeSet<_> = (0..60).map(|_| hop(&answer).port).collect();
+        let hops: Vec<Hop> = (0..60).map(|_| hop(&data)).collect();
+        assert!(hops.iter().all(|hop| hop.tag == passed));
+        let taken: std::collections::BTreeSet<_> = hops.iter().map(|hop| hop.port).collect();
+        let deviating = hops.iter().filter(|hop| hop.port != hashed).count() as u64;
+        let every = placement == Placement::Switch;
+        assert_eq!((answers.len(), taken.len()), (1, if every { 3 } else { 1 }), "{preset} {placement:?}");
+        assert_eq!(switch.decisions(), Decisions { taken: if every { 60 } else { 0 }, deviating });
+        assert!(every || hops[0].port == hashed);
+    }
+}
+
+#[test]
+fn a_detour_is_another_way_than_the_direct_one_and_counts_as_such() {
+    let network = triangle();
+    let mut switch = Switch::new("valiant");
+    let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
+    let (here, data) = (network.edge_switch(0), Header { src: 0, dst: 2, ..header(3, 0) });
+    let packet = PacketContext { forwarding: &forwarding, here, header: &data };
+    for _ in 0..20 {
+        let hop = switch.selector.onward(packet, &mut LoadsAt(|_| 0, Time(0)), &mut switch.random);
+        assert_eq!((hop.tag, network.neighbour(here, hop.port)), (Tag::towards(1), network.edge_switch(1)));
+    }
+    assert_eq!(switch.decisions(), Decisions { taken: 20, deviating: 20 });
+}
+
+#[test]
+fn an_adaptive_ingress_switch_decides_on_its_own_packets_only() {
+    let mut switch = Switch::new("adaptive");
+    switch.scheme.placement = Placement::Ingress;
+    switch.renew();
+    let hops: Vec<Hop> = (0..60).map(|_| switch.hop(&header(3, 0), Time(0))).collect();
+    assert!(PORTS.iter().all(|&port| hops.iter().any(|hop| hop.port == port)));
+    assert!(hops.iter().any(|hop| hop.tag != hops[0].tag), "each gets an entropy value");
+    let later = Header { hops: 2, ..header(3, 9) };
+    let hashed = Hop { port: PORTS[switch.selector.hashed(&later, 4)], tag: later.tag };
+    assert!((0..20).all(|_| switch.hop(&later, Time(0)) == hashed));
+    assert_eq!(switch.decisions().taken, 60);
+}
+
+#[test]
+fn acks_go_by_the_hash_where_data_are_sprayed() {
+    let mut switch = Switch::new("spray");
+    let ack = Header { carries: Carries::Control, ..header(3, 0) };
+    let hashed = PORTS[switch.selector.hashed(&ack, 4)];
+    assert!((0..20).all(|_| switch.route(&ack, Time(0)) == hashed));
+    assert_eq!(switch.decisions(), Decisions::default());
+}
+
+#[test]
+fn new_routes_make_a_switch_forget_runs_and_marks() {
+    let mut switch = Switch::new("letflow");
+    for expected in [1, 2] {
+        (0..9).for_each(|now| _ = switch.route(&header(3, 0), Time(now)));
+        assert_eq!(switch.decisions().taken, expected);
+        switch.selector.forget(&switch.scheme);
+    }
+    let mut switch = Switch::new("switch-ar");
+    let home = switch.route(&header(3, 0), Time(0));
+    let notice = Notice { destination: 2, port: home, feedback: 63, is_local: true };
+    switch.selector.on_notice(&notice, &PORTS, Time(0));
+    assert_ne!(switch.route(&header(3, 0), Time(1)), home);
+    switch.selector.forget(&switch.scheme);
+    assert_eq!(switch.route(&header(3, 0), Time(2)), home);
+}
+
+#[test]
+fn a_notification_without_feedback_changes_nothing() {
+    let mut switch = Switch::new("switch-ar");
+    switch.scheme.selector =
+        Selector::read("switch-ar", serde_json::json!({ "severity": "last" })).unwrap().unwrap();
+    switch.renew();
+    let home = switch.route(&header(3, 0), Time(0));
+    let notice = |feedback| Notice { destination: 2, port: home, feedback, is_local: true };
+    switch.selector.on_notice(&notice(63), &PORTS, Time(0));
+    let moved = switch.route(&header(3, 0), Time(1));
+    switch.selector.on_notice(&notice(0), &PORTS, Time(1));
+    switch.selector.on_notice(&Notice { port: moved, ..notice(1) }, &PORTS, Time(1));
+    // The port that it left is worse than any other, still.
+    assert!(![home, moved].contains(&switch.route(&header(3, 0), Time(2))));
+}
+
+/// Decisions that were handed in.
+#[derive(Debug, Default)]
+struct Received(std::sync::Mutex<Vec<(FlowKey, Decisions)>>);
+
+impl Decided for Received {
+    fn add(&self, flows: &mut dyn Iterator<Item = (FlowKey, Decisions)>) {
+        self.0.lock().unwrap().extend(flows);
+    }
+}
+
+#[test]
+fn decisions_are_counted_by_flow_where_any_are_taken() {
+    for (preset, counts) in
+        [("letflow", true), ("spray", true), ("conweave", true), ("ecmp", false), ("d-mod-k", false)]
+    {
+        let (mut switch, mut asked) = (Switch::new(preset), false);
+        let received = std::sync::Arc::new(Received::default());
+        switch.selector.count_flows(|| {
+            asked = true;
+            received.clone()
+        });
+        assert_eq!(asked, counts, "{preset}");
+        if preset == "letflow" {
+            (0..5).for_each(|now| _ = switch.route(&header(3, 0), Time::from_ms(now)));
+            switch.selector.flush_counts();
+            let handed_in = received.0.lock().unwrap();
+            assert_eq!(handed_in[..], [(FlowKey { src: 1, flow: 3 }, switch.decisions())]);
+            assert_eq!(switch.decisions().taken, 5);
+        }
+    }
+}
+
+#[test]
+fn flowlets_are_counted_by_flow_where_there_are_any() {
+    let mut switch = Switch::new("letflow");
+    for (flow, packets) in [(3, 4), (5, 2)] {
+        (0..packets).for_each(|now| _ = switch.route(&header(flow, 0), Time::from_ms(now)));
+    }
+    let mut flowlets = switch.selector.take_flowlets().unwrap();
+    flowlets.sort_unstable();
+    assert_eq!(flowlets, [(FlowKey { src: 1, flow: 3 }, 4), (FlowKey { src: 1, flow: 5 }, 2)]);
+    assert_eq!(switch.selector.take_flowlets(), Some(Vec::new()), "each is told once");
+    assert_eq!(Switch::new("spray").selector.take_flowlets(), None);
+}
+
+#[test]
+fn nics_say_what_they_want_to_know() {
+    let nics = nic_presets();
+    let of = |asks: fn(&NicPathSelector) -> bool| -> Vec<&str> {
+        nics.iter().copied().filter(|preset| asks(&Nic::new(preset).selector)).collect()
+    };
+    assert_eq!(of(NicPathSelector::expects), ["plb-reps-artefact", "flowcut-artefact-ft"]);
+    assert_eq!(of(|nic| nic.lists().is_some()), ["path-list"]);
+    assert_eq!(Nic::new("path-list").selector.lists(), Some(64));
+    let deaf = ["spray-nic", "spray-paths", "presto", "k-shortest"];
+    let listening: Vec<_> = nics.iter().copied().filter(|preset| !deaf.contains(preset)).collect();
+    assert_eq!(of(NicPathSelector::listens), listening);
+}
+
+#[test]
+fn a_nic_takes_the_paths_of_its_list() {
+    let mut nic = Nic::new("path-list");
+    nic.selector.begin(flow(0), None, TagSpace::Labels, &mut nic.random);
+    nic.selector.list(flow(0), &[7, 9, 30].map(Tag::label));
+    let mut pass: Vec<u32> = (0..3).map(|_| nic.send(flow(0), Time(0), TagSpace::Labels).bits()).collect();
+    pass.sort_unstable();
+    assert_eq!(pass, [7, 9, 30]);
+}
+
+/// Where the least RTT is that of the idle path, a first packet that takes long drains its flow; its pause ends in time.
+#[test]
+fn a_nic_that_knows_how_long_an_idle_path_takes_drains_at_once_until_the_deadline() {
+    for knows in [true, false] {
+        let (mut nic, space) = (Nic::new("flowcut-artefact-ft"), TagSpace::Entropy(256));
+        let flow = flow(4);
+        nic.selector.begin(flow, None, space, &mut nic.random);
+        if knows {
+            nic.selector.expect(flow, 6, Time::from_us(1));
+        }
+        let late = feedback(Cause::Ack, 500, 50);
+        let (advice, _) = nic.selector.on_feedback(flow, &late, || space, &mut nic.random);
+        let until = Time::from_us(100) + Time::from_ms(1);
+        assert_eq!(advice, if knows { Advice::PauseUntil(until) } else { Advice::Continue });
+        assert_eq!(nic.selector.may_send(flow, 50, 0), !knows);
+        nic.selector.on_deadline(flow, until - Time(1));
+        assert_eq!(nic.selector.may_send(flow, 50, 0), !knows);
+        nic.selector.on_deadline(flow, until);
+        assert!(nic.selector.may_send(flow, 50, 0));
+    }
+}
+
+#[test]
+fn a_subflow_takes_the_path_after_that_of_the_one_before() {
+    let mut nic = Nic::new("flowcut-nic");
+    let before = Some(Tag::entropy(41));
+    let tag = nic.selector.begin(flow(0), before, TagSpace::Entropy(256), &mut nic.random);
+    assert_eq!((tag.bits(), nic.send(flow(0), Time(0), TagSpace::Entropy(256)).bits()), (42, 42));
+}
+
+/// Two leaves under CONGA: what one sees of a path is reported to the other, whose flows then take another one.
+#[test]
+fn leaves_report_paths_to_each_other_under_conga() {
+    use crate::selector::conga::{Marking, Report};
+    let (mut here, mut there) = (Switch::new("conga"), Switch::new("conga"));
+    let mark = |switch: &mut Switch, flow, now| {
+        let candidates = Candidates { ports: &PORTS, set: 0 };
+        let view = LoadsAt(|_| 0, now);
+        switch.selector.mark(&header(flow, 0), (8, || 4), candidates, view, &mut switch.random)
+    };
+    let first = mark(&mut here, 3, Time(0));
+    assert_eq!((first.congestion, first.report), (0, None));
+    // 3 of 8 eighths on the first link, 6 on the second; the third is less in use.
+    let raise = |switch: &Switch, marking, eighths: u64| switch.selector.raise(marking, eighths << 13);
+    let arrives = raise(&there, raise(&there, raise(&here, first, 3), 6), 2);
+    assert_eq!(arrives, Marking { label: first.label, congestion: 6, report: None });
+    assert_eq!(there.selector.report_to(5, Time(1), &mut there.random), None);
+    there.selector.see_marking(5, arrives, Time(1));
+    let report = there.selector.report_to(5, Time(1), &mut there.random);
+    assert_eq!(report, Some(Report { label: first.label, congestion: 6 }));
+    here.selector.on_report(8, report.unwrap(), Time(2));
+    assert_eq!(mark(&mut here, 3, Time(3)).label, first.label, "in mid-flowlet");
+    assert!((10..60).all(|flow| mark(&mut here, flow, Time(4)).label != first.label));
+    // What it has seen itself of paths from there goes with its packets.
+    here.selector.see_marking(8, Marking { label: 2, congestion: 4, report: None }, Time(5));
+    assert_eq!(mark(&mut here, 3, Time(6)).report, Some(Report { label: 2, congestion: 4 }));
+    // Elsewhere nothing is written or learnt.
+    let mut other = Switch::new("ecmp");
+    assert_eq!(mark(&mut other, 3, Time(0)), Marking::default());
+    assert_eq!(raise(&other, first, 7), first);
+    assert_eq!(other.selector.report_to(5, Time(0), &mut other.random), None);
+}
+
+#[test]
+fn a_leaf_without_room_for_a_flow_marks_it_by_its_hash_under_conga() {
+    let mut switch = Switch::new("conga");
+    switch.scheme.max_flow_entries = Some(1);
+    switch.renew();
+    let candidates = Candidates { ports: &PORTS, set: 0 };
+    let mut mark = |flow, now| {
+        let view = LoadsAt(|_| 0, Time(now));
+        switch.selector.mark(&header(flow, 0), (8, || 4), candidates, view, &mut switch.random).label
+    };
+    mark(3, 0);
+    let labels: Vec<u16> = (10..30).map(|flow| mark(flow, 1)).collect();
+    assert_eq!(switch.decisions().taken, 1);
+    let hashed: Vec<u16> = (10..30).map(|flow| switch.selector.hashed(&header(flow, 0), 4) as u16).collect();
+    assert_eq!(labels, hashed);
+}
+
+/// A flow under ConWeave from its first switch to its last one and back: what is written, signalled, counted and held.
+#[test]
+fn first_and_last_switches_work_together_under_conweave() {
+    use super::edges::{Between, EdgeArrival, Flush, Verdict, label_of};
+    let (mut first, mut last) = (Switch::new("conweave"), Switch::new("conweave"));
+    let key = FlowKey { src: 1, flow: 3 };
+    let between = || Between { last: 8, paths: 4, base_rtt: Time::from_us(10) };
+    let stamp = |switch: &mut Switch, now| {
+        switch.selector.at_first(key, Time::from_us(now), between, &mut switch.random)
+    };
+    let arrive = |switch: &mut Switch, word, is_marked, sent, now| {
+        let mut signals = Vec::new();
+        let (sent, now) = (Time::from_us(sent), Time::from_us(now));
+        let verdict =
+            switch.selector.at_last(&EdgeArrival { flow: key, word, sent, is_marked, now }, &mut signals);
+        (verdict, signals)
+    };
+    let asks = stamp(&mut first, 0).unwrap();
+    assert_eq!(asks >> 16, 1 << 8, "it asks for a reply, of epoch 0");
+    let (verdict, reply) = arrive(&mut last, asks, false, 0, 5);
+    assert_eq!((verdict, &reply[..]), (Verdict::Pass, &[label_of(asks)][..]));
+    // It may come until 14 us; another epoch begins on the same path.
+    first.selector.on_signal(key, 8, reply[0], Time::from_us(14));
+    let next = stamp(&mut first, 15).unwrap();
+    assert_eq!(next, asks | 1 << 16, "of epoch 1");
+    assert_eq!(first.decisions(), Decisions::default());
+    // A marked packet's path is busy, and one of its hosts' flows is not told twice.
+    let (_, signals) = arrive(&mut last, next, true, 15, 25);
+    assert_eq!(signals, [1 << 16 | label_of(next), 2 << 30 | 1 << 16 | label_of(next)]);
+    assert_eq!(arrive(&mut last, next, true, 15, 26).1.len(), 1);
+    first.selector.on_signal(key, 8, signals[1], Time::from_us(27));
+    // The reply is late: a tail, and then another path, as its own is busy.
+    let tail = stamp(&mut first, 30).unwrap();
+    assert_eq!(tail, 1 << 25 | 1 << 16 | label_of(asks));
+    assert_eq!(first.decisions(), Decisions { taken: 1, deviating: 1 });
+    let moved = stamp(&mut first, 31).unwrap();
+    assert_eq!(moved >> 16, 1 << 10 | 1, "re-routed, of epoch 1");
+    assert_ne!(label_of(moved), label_of(asks));
+    // Packets of the epoch took 11 us: the tail is awaited until 11 us after the first packet behind it left, and 16 us.
+    let until = Time::from_us(31 + 11 + 16);
+    assert_eq!(arrive(&mut last, moved, false, 31, 36), (Verdict::HoldUntil(until), vec![]));
+    assert_eq!(last.selector.on_hold_timer(key, Time::from_us(40)), Flush::Later(until));
+    let clear = vec![1 << 30 | 1 << 16 | label_of(tail)];
+    assert_eq!(arrive(&mut last, tail, false, 30, 41), (Verdict::Release, clear.clone()));
+    assert_eq!(last.selector.on_hold_timer(key, until), Flush::Over);
+    first.selector.on_signal(key, 8, clear[0], Time::from_us(46));
+    assert_eq!(stamp(&mut first, 47).unwrap(), 1 << 24 | 2 << 16 | label_of(moved), "it asks again");
+    // Elsewhere nothing is written or held.
+    let mut other = Switch::new("ecmp");
+    assert_eq!(stamp(&mut other, 0), None);
+    assert_eq!(arrive(&mut other, moved, true, 0, 1), (Verdict::Pass, vec![]));
+    assert_eq!(other.selector.on_hold_timer(key, Time(0)), Flush::Over);
+}
