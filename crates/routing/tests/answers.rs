@@ -243,3 +243,40 @@ fn parameters_have_their_bounds() {
     );
     assert_eq!(refusal(Routing { flow_timeout: Time::ZERO, ..own }).as_deref(), Some("flow_timeout"));
 }
+
+#[test]
+fn options_of_flowcut_have_the_places_at_which_they_mean_something() {
+    let nic = "flowcut-nic";
+    let own = PRESETS.iter().find(|own| own.name == nic).unwrap().routing();
+    for (table, places) in [
+        (serde_json::json!({ "measured_at": "every" }), "switch"),
+        (serde_json::json!({ "max_ood": 1 }), "nic ingress"),
+        (serde_json::json!({ "ack_size": "21B" }), "ingress switch"),
+        (serde_json::json!({ "frame_size": "65B" }), "ingress switch"),
+        (serde_json::json!({ "pauses": "class" }), "ingress switch"),
+        (serde_json::json!({ "credit": 1 }), "ingress switch"),
+        (serde_json::json!({ "keep_idle": true }), "nic"),
+        (serde_json::json!({ "reset": false }), "nic"),
+        (serde_json::json!({ "rtt_min_per_flow": true }), "nic"),
+        (serde_json::json!({ "rtt_min_start": "analytic" }), "nic"),
+        (serde_json::json!({ "drain_tail": true }), "nic"),
+        (serde_json::json!({ "alpha": 0.5 }), "nic ingress switch"),
+    ] {
+        let granularity = Granularity::read("flowcut", &table).unwrap().unwrap();
+        let taken = PLACEMENTS.into_iter().filter(|&placement| {
+            let scheme = Routing { placement, granularity: granularity.clone(), ..own.clone() };
+            let counts = scheme.counted_flowcuts().is_some();
+            assert_eq!(counts, placement != Placement::Nic, "NICs count nothing");
+            scheme.check().is_ok()
+        });
+        assert_eq!(taken.map(Placement::name).collect::<Vec<_>>().join(" "), places, "{table}");
+        let scheme =
+            Routing { placement: Placement::Ingress, granularity, max_flow_entries: Some(9), ..own.clone() };
+        let refused = scheme.check().err().map(|refusal| refusal.field);
+        assert_eq!(
+            refused.is_none(),
+            places.contains("ingress") && table.get("max_ood").is_none(),
+            "{table}"
+        );
+    }
+}

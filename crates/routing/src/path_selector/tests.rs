@@ -706,6 +706,20 @@ fn new_routes_make_a_switch_forget_runs_and_marks() {
     assert_ne!(switch.route(&header(3, 0), Time(1)), home);
     switch.selector.forget(&switch.scheme);
     assert_eq!(switch.route(&header(3, 0), Time(2)), home);
+    // And what a leaf has been told of paths.
+    let mut switch = Switch::new("conga");
+    let labels = |switch: &mut Switch| -> std::collections::BTreeSet<u16> {
+        let candidates = Candidates { ports: &PORTS, set: 0 };
+        let mut mark = |flow| {
+            let view = LoadsAt(|_| 0, Time(1));
+            switch.selector.mark(&header(flow, 0), (8, || 2), candidates, view, &mut switch.random).label
+        };
+        (0..40).map(&mut mark).collect()
+    };
+    switch.selector.on_report(8, crate::selector::conga::Report { label: 0, congestion: 7 }, Time(0));
+    assert_eq!(labels(&mut switch), [1].into());
+    switch.selector.forget(&switch.scheme);
+    assert_eq!(labels(&mut switch), [0, 1].into());
 }
 
 #[test]
@@ -925,4 +939,127 @@ fn first_and_last_switches_work_together_under_conweave() {
     assert_eq!(stamp(&mut other, 0), None);
     assert_eq!(arrive(&mut other, moved, true, 0, 1), (Verdict::Pass, vec![]));
     assert_eq!(other.selector.on_hold_timer(key, Time(0)), Flush::Over);
+}
+
+#[test]
+fn no_flow_is_drained_whose_round_trips_are_all_alike() {
+    for preset in nic_presets() {
+        let mut nic = Nic::new(preset);
+        let space = TagSpace::EntropyInTurn(256);
+        nic.selector.begin(flow(0), None, space, &mut nic.random);
+        let late = |cause| Feedback { marked: true, ..feedback(cause, 5000, 50) };
+        for cause in [Cause::Ack, Cause::Ack, Cause::Timeout] {
+            nic.selector.on_feedback(flow(0), &late(cause), || space, &mut nic.random);
+        }
+        let FlowCounts { drains, drain_time, .. } = nic.selector.on_end(flow(0));
+        assert_eq!((drains, drain_time), (0, Time::ZERO), "{preset}");
+    }
+}
+
+/// A packet of flow 3 from host 0 to host 2 at switch 0 of the triangle, as it comes to a switch that counts flowcuts.
+fn counted(
+    switch: &mut Switch,
+    forwarding: &Forwarding,
+    header: &Header,
+    sent: u64,
+    load: impl Fn(PortId) -> u64,
+) -> Hop {
+    let here = forwarding.table().edge_switch(0);
+    let packet = PacketContext { forwarding, here, header };
+    let arrival =
+        crate::header::Arrival { back: 77, sent: Time(sent), serialisation: Time(0), turned: false };
+    let candidates = forwarding.table().candidates(here, header.dst);
+    let view = LoadsAt(load, Time(sent + 10));
+    switch.selector.counted(packet, candidates, arrival, view, &mut switch.random)
+}
+
+fn receipt(flow: u32, sent: u64) -> crate::header::Receipt {
+    crate::header::Receipt {
+        flow: FlowKey { src: 0, flow },
+        pass: 1,
+        sent: Time(sent),
+        bytes: 4160,
+        serialisation: Time(0),
+        hops: 3,
+        has_more: true,
+        access: Some(Time(1)),
+    }
+}
+
+#[test]
+fn a_switch_that_counts_flowcuts_chooses_where_nothing_is_in_flight() {
+    let network = triangle();
+    let mut switch = Switch::new("flowcut");
+    let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
+    let ports = forwarding.table().candidates(network.edge_switch(0), 2).ports.to_vec();
+    let data = Header { src: 0, dst: 2, ..header(3, 9) };
+    let least = |port| move |other: PortId| u64::from(other != port);
+    assert!(switch.selector.counts_flight());
+    let hop = |port| Hop { port, tag: data.tag };
+    assert_eq!(counted(&mut switch, &forwarding, &data, 0, least(ports[1])), hop(ports[1]));
+    assert_eq!(
+        counted(&mut switch, &forwarding, &data, 100, least(ports[2])),
+        hop(ports[1]),
+        "one is in flight"
+    );
+    assert_eq!(switch.decisions().taken, 1);
+    assert_eq!(switch.selector.on_receipt(&receipt(3, 0), Time(300)), Some((77, None)));
+    assert_eq!(switch.selector.on_receipt(&receipt(3, 100), Time(400)), Some((77, None)));
+    assert_eq!(switch.selector.on_receipt(&receipt(3, 100), Time(401)), None, "nothing is counted");
+    assert_eq!(counted(&mut switch, &forwarding, &data, 500, least(ports[2])), hop(ports[2]));
+    assert_eq!((switch.decisions().taken, switch.selector.occupancy().unwrap().peak), (2, 1));
+
+    let mut other = Switch::new("ecmp");
+    assert!(!other.selector.counts_flight() && other.selector.occupancy().is_none());
+    assert_eq!(other.selector.on_receipt(&receipt(3, 0), Time(300)), None);
+}
+
+#[test]
+fn what_is_not_counted_goes_by_the_hash() {
+    let network = triangle();
+    let mut switch = Switch::new("flowcut-ingress");
+    switch.scheme.max_flow_entries = Some(1);
+    switch.renew();
+    let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
+    let ports = forwarding.table().candidates(network.edge_switch(0), 2).ports.to_vec();
+    let data = |flow, hops| Header { src: 0, dst: 2, hops, ..header(flow, 9) };
+    let hashed = |switch: &Switch, header: &Header| Hop {
+        port: ports[switch.selector.hashed(header, 3)],
+        tag: header.tag,
+    };
+    let elsewhere = |hashed: Hop| move |port: PortId| u64::from(port == hashed.port);
+    let mut take = |flow, hops, sent| {
+        let header = data(flow, hops);
+        let hashed = hashed(&switch, &header);
+        (counted(&mut switch, &forwarding, &header, sent, elsewhere(hashed)), hashed)
+    };
+    // A packet at a switch behind its first one, then flow 3, which is counted and given a new entropy value, then others, for which there is no room.
+    let (later, by_hash) = take(5, 2, 0);
+    assert_eq!(later, by_hash);
+    let (first, by_hash) = take(3, 1, 1);
+    assert!(first.port != by_hash.port && first.tag != by_hash.tag);
+    for flow in 4..12 {
+        let (other, by_hash) = take(flow, 1, 2);
+        assert_eq!(other, by_hash);
+    }
+    assert_eq!(take(3, 1, 20).0, first);
+    assert_eq!(switch.decisions(), Decisions { taken: 1, deviating: 1 });
+}
+
+#[test]
+fn flowcuts_may_take_a_detour_that_is_less_in_use() {
+    let network = triangle();
+    let mut switch = Switch::new("ugal-l");
+    switch.scheme.granularity = preset::find("flowcut").unwrap().routing().granularity;
+    switch.scheme.placement = Placement::Switch;
+    switch.renew();
+    let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
+    let minimal = forwarding.table().candidates(network.edge_switch(0), 2).ports.to_vec();
+    let data = Header { src: 0, dst: 2, ..header(3, 0) };
+    let is_full = |port| if minimal.contains(&port) { 1 << 30 } else { 0 };
+    let first = counted(&mut switch, &forwarding, &data, 0, is_full);
+    assert_eq!(first.tag, Tag::towards(1));
+    assert!(!minimal.contains(&first.port));
+    assert_eq!(counted(&mut switch, &forwarding, &data, 5, |_| 0), first, "while something is in flight");
+    assert_eq!(switch.decisions(), Decisions { taken: 1, deviating: 1 });
 }
