@@ -123,6 +123,38 @@ mod tests {
         assert_eq!(fnv1a("foobar".bytes()), 0xbf9c_f968);
     }
 
+    /// The values were computed by the two functions' definitions: Murmur3's finaliser twice, over (source, destination) and then
+    /// (flow, entropy value), the salt 17 bits up in the first; FNV-1a over the five numbers in this order, least byte first.
+    #[test]
+    fn a_header_and_a_salt_have_a_hash_that_can_be_computed_elsewhere() {
+        let of = |[src, dst, flow, tag]: [u32; 4], salt| {
+            let header = Header { src, dst, tag: Tag::from_bits(tag), ..header(flow) };
+            [HashFunction::Mix, HashFunction::Fnv1a].map(|function| {
+                let switch = SwitchHash { function, salt };
+                assert_eq!(function.apply(&header, salt), switch.of(&header));
+                (switch.of(&header), switch.position(&header, 8))
+            })
+        };
+        assert_eq!(of([1, 2, 3, 4], 5), [(0xfe38_af51, 7), (0x17db_1404, 0)]);
+        let far = of([70_000, 9, 0x0102_0304, 0x8000_0001], 0xdead_beef);
+        assert_eq!(far, [(0xbfa1_6fa2, 5), (0x6be6_8c41, 3)]);
+        assert_eq!(of([0; 4], 0), [(0, 0), (0xb9fe_e455, 5)]);
+    }
+
+    #[test]
+    fn regions_are_of_equal_size() {
+        let quarters =
+            [0, 0x3fff_ffff, 0x4000_0000, 0x8000_0000, 0xbfff_ffff, u32::MAX].map(|hash| region(hash, 4));
+        assert_eq!(quarters, [0, 0, 1, 2, 2, 3]);
+        assert_eq!([0, u32::MAX].map(|hash| region(hash, 1)), [0, 0]);
+    }
+
+    #[test]
+    fn the_words_name_what_is_hashed() {
+        let header = Header { tag: Tag::entropy(17), ..header(3) };
+        assert_eq!(hash_in_words(&header), "hash of source, destination, flow and entropy value 17");
+    }
+
     #[test]
     fn flows_spread_like_balls_into_bins() {
         for function in [HashFunction::Fnv1a, HashFunction::Mix] {

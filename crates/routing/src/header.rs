@@ -276,3 +276,101 @@ pub struct FlowCounts {
     /// Time spent draining.
     pub drain_time: Time,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::hash::{Hash, Hasher};
+
+    use super::*;
+
+    fn header(hops: u16, carries: Carries) -> Header {
+        let tag = Tag::from_bits(0x0d0e_0f10);
+        Header {
+            src: 0x0102_0304,
+            dst: 0x0506_0708,
+            flow: 0x090a_0b0c,
+            tag,
+            bytes: 64,
+            payload: 0,
+            hops,
+            carries,
+        }
+    }
+
+    #[test]
+    fn a_hash_sees_the_four_numbers_source_and_flow_in_the_lower_halves() {
+        let seen = header(1, Carries::Data).seen_by_hash();
+        assert_eq!(seen, [0x0506_0708_0102_0304, 0x0d0e_0f10_090a_0b0c]);
+        assert_eq!(header(1, Carries::Data).key(), FlowKey { src: 0x0102_0304, flow: 0x090a_0b0c });
+    }
+
+    #[test]
+    fn data_at_its_first_switch_has_crossed_one_channel() {
+        let is_first = |hops, carries| header(hops, carries).is_first();
+        assert!(is_first(1, Carries::Data));
+        assert!(!is_first(0, Carries::Data) && !is_first(2, Carries::Data));
+        assert!(!is_first(1, Carries::Control) && !is_first(1, Carries::Notification));
+    }
+
+    /// What a hash map makes of it.
+    #[derive(Default)]
+    struct Written(Vec<u64>);
+
+    impl Hasher for Written {
+        fn finish(&self) -> u64 {
+            0
+        }
+
+        fn write(&mut self, _: &[u8]) {}
+
+        fn write_u64(&mut self, word: u64) {
+            self.0.push(word);
+        }
+    }
+
+    #[test]
+    fn a_flow_at_one_of_its_passes_is_one_word() {
+        let written = |src, flow, slot| {
+            let mut written = Written::default();
+            FlowRef { key: FlowKey { src, flow }, slot }.hash(&mut written);
+            written.0
+        };
+        assert_eq!(written(0x0102_0304, 0x0506_0708, 0), [0x0102_0304_0506_0708]);
+        // The pass lies over the source's upper half, which is mostly 0, and changes what is there.
+        assert_eq!(written(0x0102_0304, 0x0506_0708, 3), [0x0101_0304_0506_0708]);
+        assert_eq!(
+            FlowRef::passing(FlowKey { src: 4, flow: 5 }),
+            FlowRef { key: FlowKey { src: 4, flow: 5 }, slot: 0 }
+        );
+    }
+
+    #[test]
+    fn a_mean_counts_entries_over_time() {
+        let mut occupancy = Occupancy::default();
+        assert_eq!(occupancy.mean(Time(0)), 0.0);
+        occupancy.is(3, Time(10));
+        occupancy.is(1, Time(20));
+        occupancy.is(2, Time(60));
+        // 0 · 10 + 3 · 10 + 1 · 40 + 2 · 40 of 100.
+        assert_eq!((occupancy.peak, occupancy.mean(Time(100))), (3, 1.5));
+        // What was before the last change counts whole.
+        assert_eq!(occupancy.mean(Time(5)), 70.0 / 60.0);
+    }
+
+    #[test]
+    fn decisions_add_up() {
+        let mut decisions = Decisions { taken: 5, deviating: 2 };
+        decisions.count(false);
+        decisions.count(true);
+        assert_eq!(decisions, Decisions { taken: 7, deviating: 3 });
+        decisions.add(Decisions { taken: 10, deviating: 4 });
+        assert_eq!(decisions, Decisions { taken: 17, deviating: 7 });
+    }
+
+    #[test]
+    fn a_view_that_knows_no_more_than_loads_says_so() {
+        let mut view = crate::testing::Loads(|port| 10 * u64::from(port));
+        assert_eq!((view.load(7), view.waiting(7)), (70, 70));
+        assert_eq!((view.utilisation(7), view.unreturned(7), view.reported(7)), (0, 0, 0));
+    }
+}

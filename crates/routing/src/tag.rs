@@ -74,3 +74,24 @@ impl Tag {
         Tag(bits)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_over_an_intermediate_switch_says_whether_that_is_passed() {
+        let tag = Tag::towards(41);
+        assert_eq!((tag.bits(), tag.phase()), (41, Phase::Towards(41)));
+        // Once passed, it stays so.
+        assert_eq!((tag.passed().bits(), tag.passed().phase()), (0x8000_0029, Phase::Minimal));
+        assert_eq!(tag.passed().passed(), tag.passed());
+        assert_eq!((Tag::DIRECT.phase(), Tag::DIRECT.passed()), (Phase::Minimal, Tag::DIRECT));
+    }
+
+    #[test]
+    fn whatever_a_tag_stands_for_it_is_written_as_its_number() {
+        let of = [Tag::entropy, Tag::label, Tag::layer, Tag::path, Tag::towards, Tag::from_bits];
+        assert_eq!(of.map(|of| of(300).bits()), [300; 6]);
+    }
+}

@@ -469,6 +469,33 @@ mod tests {
     }
 
     #[test]
+    fn layers_are_read_from_a_file_that_is_not_too_large() {
+        let network = slim_fly();
+        let made = Layers::build(&Layer::default(), &network, |_| false, 3).unwrap();
+        let path = std::env::temp_dir().join(format!("netloom-layers-{}", std::process::id()));
+        let read = || {
+            let file = crate::selector::layer::Saved { file: path.clone() };
+            Layers::build(&layer(Construction::File(file)), &network, |_| false, 3)
+        };
+        made.tables().save(&path).unwrap();
+        let layers = read().unwrap();
+        let pairs = || (0..50).flat_map(|a| (0..50).map(move |b| (a, b)));
+        assert!(
+            (0..9).all(|layer| pairs().all(|(a, b)| layers.ports(layer, a, b) == made.ports(layer, a, b)))
+        );
+        // Nothing is written of what is beyond the tables, and nothing is read.
+        std::fs::File::create(&path).unwrap().set_len(LIMIT + 1).unwrap();
+        let error = read().unwrap_err().to_string();
+        std::fs::remove_file(&path).unwrap();
+        assert!(
+            error.starts_with("selector.construction.file: ")
+                && error.contains("8589934593 bytes of tables are more than the 8589934592"),
+            "{error}"
+        );
+        assert!(read().unwrap_err().to_string().starts_with("selector.construction.file: "));
+    }
+
+    #[test]
     fn what_cannot_be_built_is_refused_with_its_field() {
         let network = slim_fly();
         let build = |network: &Network, config: &Layer, cut| {

@@ -16,6 +16,8 @@ mod own_rows;
 mod paths;
 mod port_sets;
 mod rows;
+#[cfg(test)]
+mod tests;
 mod via;
 
 use netloom_paths::LinkSet;

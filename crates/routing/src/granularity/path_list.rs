@@ -284,6 +284,129 @@ mod tests {
         assert!(flow.memory.paths.iter().all(|path| path.penalty == 0));
     }
 
+    /// How the paths of a list fare: packets that came whole, that were trimmed, that are unanswered, passes to be left out, last penalty.
+    type Fare = (u32, u32, i32, u32, u32);
+
+    /// Begins a pass over such paths, 10, 11, 12, …: how they stand then, and which of them are in the pass.
+    fn begin_pass(penalty: f64, paths: &[Fare]) -> (Vec<Fare>, Vec<u16>) {
+        let path = |(tag, &(whole, trimmed, unanswered, out, penalty)): (u32, &Fare)| {
+            let tag = Tag::label(tag);
+            Path { tag, whole, trimmed, unanswered, out, penalty }
+        };
+        let mut memory = Memory { paths: (10..).zip(paths).map(path).collect(), pass: Vec::new() };
+        memory.begin_pass(penalty, &mut Pcg64Mcg::seed_from_u64(7));
+        let mut pass = memory.pass;
+        pass.sort_unstable();
+        let fare = |path: &Path| (path.whole, path.trimmed, path.unanswered, path.out, path.penalty);
+        (memory.paths.iter().map(fare).collect(), pass)
+    }
+
+    #[test]
+    fn a_path_is_left_out_whose_share_of_trimmed_packets_is_more_than_so_many_times_that_of_all() {
+        // A quarter of all 40 is trimmed. Half of a path's is just twice that, and a little more than half is more.
+        let (fares, pass) = begin_pass(2.0, &[(5, 5, 0, 0, 0), (5, 5, 0, 0, 0), (20, 0, 0, 0, 0)]);
+        assert_eq!((fares, pass), (vec![(5, 5, 0, 0, 0), (5, 5, 0, 0, 0), (20, 0, 0, 0, 0)], vec![0, 1, 2]));
+        let (fares, pass) = begin_pass(2.0, &[(4, 6, 0, 0, 0), (6, 4, 0, 0, 3), (20, 0, 0, 0, 5)]);
+        // What it was is forgotten, and a path that fares well begins at the shortest penalty again.
+        assert_eq!((fares, pass), (vec![(0, 0, 0, 1, 1), (6, 4, 0, 0, 0), (20, 0, 0, 0, 0)], vec![1, 2]));
+        // 10 of 40 are 1/4, and 8 of 11 more than 2.5 times as much; 3 of 5 are not.
+        let (fares, pass) = begin_pass(2.5, &[(3, 8, 0, 0, 0), (2, 2, 0, 0, 0), (25, 0, 0, 0, 0)]);
+        assert_eq!((fares, pass), (vec![(0, 0, 0, 1, 1), (2, 2, 0, 0, 0), (25, 0, 0, 0, 0)], vec![1, 2]));
+    }
+
+    #[test]
+    fn one_trimmed_packet_says_little() {
+        let (fares, pass) = begin_pass(2.0, &[(0, 1, 0, 0, 4), (9, 0, 0, 0, 0)]);
+        assert_eq!((fares, pass), (vec![(0, 1, 0, 0, 4), (9, 0, 0, 0, 0)], vec![0, 1]));
+        let (fares, pass) = begin_pass(2.0, &[(0, 2, 0, 0, 4), (9, 0, 0, 0, 0)]);
+        assert_eq!((fares, pass), (vec![(0, 0, 0, 8, 8), (9, 0, 0, 0, 0)], vec![1]));
+    }
+
+    #[test]
+    fn a_path_is_left_out_of_whose_packets_more_than_so_many_times_the_mean_and_one_are_unanswered() {
+        // The mean of four paths is 3: 7 are twice that and one, 8 are more. What has been answered twice counts as nothing.
+        let (fares, pass) =
+            begin_pass(2.0, &[(9, 0, 7, 0, 0), (9, 0, 5, 0, 0), (9, 0, 0, 0, 0), (9, 0, -6, 0, 0)]);
+        assert_eq!(fares, [(9, 0, 7, 0, 0), (9, 0, 5, 0, 0), (9, 0, 0, 0, 0), (9, 0, -6, 0, 0)]);
+        assert_eq!(pass, [0, 1, 2, 3]);
+        let (fares, pass) =
+            begin_pass(2.0, &[(9, 0, 8, 0, 0), (9, 0, 4, 0, 0), (9, 0, 0, 0, 0), (9, 0, -6, 0, 0)]);
+        assert_eq!(fares, [(0, 0, 0, 1, 1), (9, 0, 4, 0, 0), (9, 0, 0, 0, 0), (9, 0, -6, 0, 0)]);
+        assert_eq!(pass, [1, 2, 3]);
+        // With 3 times: 9 and one of a mean of 3.
+        let fares = |worst: i32, other: i32| {
+            begin_pass(3.0, &[(9, 0, worst, 0, 0), (9, 0, other, 0, 0), (9, 0, 0, 0, 0), (9, 0, 0, 0, 0)]).1
+        };
+        assert_eq!((fares(10, 2), fares(11, 1)), (vec![0, 1, 2, 3], vec![1, 2, 3]));
+    }
+
+    #[test]
+    fn a_path_that_is_left_out_comes_back_when_its_passes_are_over() {
+        let left_out = |out| begin_pass(2.0, &[(0, 0, 0, out, 8), (9, 0, 0, 0, 0)]);
+        assert_eq!(left_out(3), (vec![(0, 0, 0, 2, 8), (9, 0, 0, 0, 0)], vec![1]));
+        assert_eq!(left_out(1), (vec![(0, 0, 0, 0, 8), (9, 0, 0, 0, 0)], vec![0, 1]));
+        // Nothing has come on it yet: whether it fares well again is not known.
+        assert_eq!(left_out(0), (vec![(0, 0, 0, 0, 8), (9, 0, 0, 0, 0)], vec![0, 1]));
+        // Of 64 passes at most.
+        let longest = |penalty| begin_pass(2.0, &[(0, 5, 0, 0, penalty), (90, 0, 0, 0, 0)]).0[0];
+        assert_eq!([0, 1, 31, 33, 64].map(longest).map(|fare| fare.3), [1, 2, 62, 64, 64]);
+    }
+
+    #[test]
+    fn where_all_are_left_out_all_are_taken() {
+        let (fares, pass) = begin_pass(2.0, &[(0, 0, 0, 5, 8), (0, 0, 0, 4, 4)]);
+        assert_eq!((fares, pass), (vec![(0, 0, 0, 4, 8), (0, 0, 0, 3, 4)], vec![0, 1]));
+    }
+
+    #[test]
+    fn from_1024_answers_on_the_older_ones_count_half() {
+        let (fares, _) = begin_pass(2.0, &[(500, 24, 0, 0, 0), (480, 20, 0, 0, 0)]);
+        assert_eq!(fares, [(500, 24, 0, 0, 0), (480, 20, 0, 0, 0)], "1,024 in all");
+        let (fares, _) = begin_pass(2.0, &[(500, 25, 0, 0, 0), (481, 20, 0, 0, 0)]);
+        assert_eq!(fares, [(250, 12, 0, 0, 0), (240, 10, 0, 0, 0)]);
+    }
+
+    #[test]
+    fn a_path_is_found_by_its_tag_wherever_it_stands() {
+        let tags = [10, 11, 14, 12, 40];
+        let list = PathList::default();
+        let mut memory = list.open();
+        list.list(&mut memory, &tags.map(Tag::label));
+        for tag in tags {
+            assert_eq!(memory.find(Tag::label(tag)).map(|path| path.tag), Some(Tag::label(tag)));
+        }
+        assert!([9, 13, 15, 41].iter().all(|&tag| memory.find(Tag::label(tag)).is_none()));
+        assert!(list.open().find(Tag::label(10)).is_none());
+        assert_eq!(
+            (list.lists(), list.again(&mut list.open(), &mut Pcg64Mcg::seed_from_u64(7))),
+            (Some(64), None)
+        );
+    }
+
+    #[test]
+    fn what_is_sent_is_unanswered_until_it_is_answered_whole_or_not() {
+        let mut flow = Flow::new(1);
+        let fare = |flow: &mut Flow| {
+            let path = flow.memory.find(Tag::label(10)).unwrap();
+            (path.whole, path.trimmed, path.unanswered)
+        };
+        (0..5).for_each(|_| assert_eq!(flow.send(), 10));
+        assert_eq!(fare(&mut flow), (0, 0, 5));
+        for (cause, expected) in [
+            (Cause::Ack, (1, 0, 4)),
+            (Cause::Trim, (1, 1, 3)),
+            (Cause::Return, (1, 2, 2)),
+            (Cause::Unreachable, (1, 3, 1)),
+            (Cause::Timeout, (1, 3, 1)),
+            (Cause::Nack, (1, 3, 1)),
+        ] {
+            flow.on_feedback(10, cause);
+            assert_eq!(fare(&mut flow), expected, "{cause:?}");
+        }
+        flow.on_feedback(99, Cause::Ack);
+        assert_eq!(fare(&mut flow), (1, 3, 1));
+    }
+
     #[test]
     fn numbers_without_meaning_are_refused_by_field() {
         let refusal = |config: PathList| config.check().unwrap_err().to_string();

@@ -475,3 +475,591 @@ fn a_granularity_with_feedback_is_one_file_and_one_line() {
         assert_eq!(nic.send(flow(1), Time(2), tags).bits(), (first.bits() + moved) % 256);
     }
 }
+
+/// The words of a switch with four ports for a data packet, at its first switch and later, and those for its port on a path that has been decided on.
+fn words(preset: &str, scheme: &Routing, stride: u32) -> [String; 4] {
+    let switch = SwitchPathSelector::new(scheme, stride, true, false, &mut Pcg64Mcg::new(5));
+    let [first, later] = [1, 2].map(|hops| Header { src: 9, hops, ..header(3, 17) });
+    assert_eq!(scheme.check(), Ok(()), "{preset}");
+    [
+        switch.explain(scheme, &first, 4),
+        switch.explain(scheme, &later, 4),
+        switch.explain_port(scheme, &first),
+        switch.explain_port(scheme, &later),
+    ]
+}
+
+#[test]
+fn the_words_for_a_choice_are_those_of_its_scheme() {
+    let hash = "hash of source, destination, flow and entropy value 17";
+    let at = |preset: &str, placement| Routing { placement, ..preset::find(preset).unwrap().routing() };
+    let (ingress, switch, nic) = (Placement::Ingress, Placement::Switch, Placement::Nic);
+    for (preset, placement, first, later) in [
+        ("ecmp", switch, hash, hash),
+        (
+            "wcmp",
+            switch,
+            &*format!("{hash}, weighted by link rates"),
+            &*format!("{hash}, weighted by link rates"),
+        ),
+        ("d-mod-k", switch, "d-mod-k: destination 2 / 2 mod 4", "d-mod-k: destination 2 / 2 mod 4"),
+        ("s-mod-k", switch, "s-mod-k: source 9 / 2 mod 4", "s-mod-k: source 9 / 2 mod 4"),
+        ("spray", switch, "random, decided anew per packet", "random, decided anew per packet"),
+        ("spray-nic", nic, hash, hash),
+        (
+            "spray-round-robin",
+            switch,
+            "round-robin, decided anew per packet",
+            "round-robin, decided anew per packet",
+        ),
+        (
+            "adaptive",
+            switch,
+            "least-loaded, decided anew per packet",
+            "least-loaded, decided anew per packet",
+        ),
+        ("adaptive", ingress, "least-loaded, decided anew per packet", hash),
+        ("letflow", switch, "random, decided anew per flowlet", "random, decided anew per flowlet"),
+        ("letflow", ingress, "random, decided anew per flowlet", hash),
+        ("presto", nic, "digit of path label 17", "digit of path label 17"),
+        ("conga", ingress, "digit of path label 17", "digit of path label 17"),
+        ("conweave", ingress, "digit of path label 17", "digit of path label 17"),
+        (
+            "flowcut",
+            switch,
+            "least-loaded, decided anew per flowcut",
+            "least-loaded, decided anew per flowcut",
+        ),
+        (
+            "switch-ar",
+            switch,
+            "switch-ar, no congestion known: d-mod-k: destination 2 / 2 mod 4",
+            "switch-ar, no congestion known: d-mod-k: destination 2 / 2 mod 4",
+        ),
+    ] {
+        let expected = [first, later, hash, hash].map(str::to_owned);
+        assert_eq!(words(preset, &at(preset, placement), 2), expected, "{preset} at {}", placement.name());
+    }
+    // On detours, switches behind the first one draw ports or compare their loads, where they decide.
+    for (preset, placement, port) in [
+        ("valiant", ingress, hash),
+        ("valiant", switch, "switch's draw"),
+        ("ugal-l", ingress, hash),
+        ("ugal-l", switch, "least load"),
+    ] {
+        let [.., at_first, behind] = words(preset, &at(preset, placement), 1);
+        assert_eq!((&*at_first, &*behind), (hash, port), "{preset} at {}", placement.name());
+    }
+}
+
+#[test]
+fn the_uncongested_port_has_its_words() {
+    for (name, words_of_port) in [
+        ("lowest", "the first port"),
+        ("hash", "hash of source, destination, flow and entropy value 17"),
+        ("d-mod-k", "d-mod-k: destination 2 / 1 mod 4"),
+    ] {
+        let mut scheme = preset::find("switch-ar").unwrap().routing();
+        let table = serde_json::json!({ "uncongested": name });
+        scheme.selector = Selector::read("switch-ar", table).unwrap().unwrap();
+        let expected = format!("switch-ar, no congestion known: {words_of_port}");
+        assert_eq!(words("switch-ar", &scheme, 1)[0], expected);
+    }
+}
+
+/// What a switch does in each role, asked of the roles themselves.
+#[test]
+fn roles_follow_from_placement_granularity_and_selector() {
+    use super::roles::Roles;
+    let roles = |preset: &str, placement, has_hosts| {
+        let scheme = Routing { placement, ..preset::find(preset).unwrap().routing() };
+        let roles = Roles::new(&scheme, has_hosts);
+        let all = [Carries::Data, Carries::Control, Carries::Notification]
+            .map(|carries| format!("{:?}", roles.of(carries)));
+        (all.join(" "), roles.fast_path())
+    };
+    let (ingress, switch, nic) = (Placement::Ingress, Placement::Switch, Placement::Nic);
+    for (preset, placement, has_hosts, expected, fast) in [
+        ("ecmp", switch, true, "Hash Hash Hash", FastPath::Hash),
+        ("spray-nic", nic, true, "Hash Hash Hash", FastPath::Hash),
+        ("flowbender", nic, false, "Hash Hash Hash", FastPath::Hash),
+        ("presto", nic, true, "Label Hash Hash", FastPath::None),
+        ("conga", ingress, false, "Label Hash Hash", FastPath::None),
+        ("conweave", ingress, true, "Label Hash Hash", FastPath::None),
+        ("spray", switch, true, "Spray Hash Hash", FastPath::Spray),
+        ("spray-round-robin", switch, true, "Packet Packet Packet", FastPath::None),
+        ("adaptive", switch, false, "Packet Hash Hash", FastPath::None),
+        ("adaptive", ingress, true, "PacketAtFirst Hash Hash", FastPath::None),
+        ("adaptive", ingress, false, "Hash Hash Hash", FastPath::Hash),
+        ("letflow", switch, false, "Run Hash Hash", FastPath::None),
+        ("letflow", ingress, true, "RunAtFirst Hash Hash", FastPath::None),
+        ("letflow", ingress, false, "Hash Hash Hash", FastPath::Hash),
+        ("d-mod-k", switch, true, "Static Static Static", FastPath::None),
+        ("switch-ar", switch, true, "Packet Hash Scatter", FastPath::None),
+    ] {
+        let of = format!("{preset} at {}", placement.name());
+        assert_eq!(roles(preset, placement, has_hosts), (expected.to_owned(), fast), "{of}");
+    }
+    // A uniform draw that control packets take as well is no fast path.
+    let mut scheme = preset::find("spray").unwrap().routing();
+    scheme.granularity = Granularity::Packet(crate::granularity::packet::Packet { control: true });
+    assert_eq!(Roles::new(&scheme, true).fast_path(), FastPath::None);
+}
+
+/// Three switches all of which are joined by three links, with one host each.
+fn triangle() -> netloom_topology::Network {
+    let hyperx = netloom_topology::HyperX {
+        dimensions: 1,
+        switches_per_dimension: vec![3],
+        parallel_links: vec![3],
+        hosts_per_switch: Some(1),
+        ..Default::default()
+    };
+    Topology::HyperX(hyperx).build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap()
+}
+
+#[test]
+fn behind_the_first_switch_ports_of_detours_are_drawn_where_every_switch_decides() {
+    let network = triangle();
+    for (preset, placement) in [
+        ("valiant", Placement::Switch),
+        ("valiant", Placement::Ingress),
+        ("ugal-l", Placement::Switch),
+        ("ugal-l", Placement::Ingress),
+    ] {
+        let mut switch = Switch::new(preset);
+        switch.scheme.placement = placement;
+        switch.renew();
+        let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
+        // From host 0 over switch 1 to host 2, at switch 1.
+        let here = network.edge_switch(1);
+        let data = Header { src: 0, dst: 2, hops: 2, ..header(3, 1) };
+        let ports = forwarding.table().candidates(here, 2).ports;
+        let hashed = ports[switch.selector.hashed(&data, 3)];
+        let passed = Tag::towards(1).passed();
+        let mut hop = |header: &Header| {
+            let packet = PacketContext { forwarding: &forwarding, here, header };
+            switch.selector.onward(packet, &mut LoadsAt(|_| 0, Time(0)), &mut switch.random)
+        };
+        let answer = Header { carries: Carries::Control, ..data };
+        let answers: std::collections::BTreeSet<_> = (0..60).map(|_| hop(&answer).port).collect();
+        let hops: Vec<Hop> = (0..60).map(|_| hop(&data)).collect();
+        assert!(hops.iter().all(|hop| hop.tag == passed));
+        let taken: std::collections::BTreeSet<_> = hops.iter().map(|hop| hop.port).collect();
+        let deviating = hops.iter().filter(|hop| hop.port != hashed).count() as u64;
+        let every = placement == Placement::Switch;
+        assert_eq!((answers.len(), taken.len()), (1, if every { 3 } else { 1 }), "{preset} {placement:?}");
+        assert_eq!(switch.decisions(), Decisions { taken: if every { 60 } else { 0 }, deviating });
+        assert!(every || hops[0].port == hashed);
+    }
+}
+
+#[test]
+fn a_detour_is_another_way_than_the_direct_one_and_counts_as_such() {
+    let network = triangle();
+    let mut switch = Switch::new("valiant");
+    let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
+    let (here, data) = (network.edge_switch(0), Header { src: 0, dst: 2, ..header(3, 0) });
+    let packet = PacketContext { forwarding: &forwarding, here, header: &data };
+    for _ in 0..20 {
+        let hop = switch.selector.onward(packet, &mut LoadsAt(|_| 0, Time(0)), &mut switch.random);
+        assert_eq!((hop.tag, network.neighbour(here, hop.port)), (Tag::towards(1), network.edge_switch(1)));
+    }
+    assert_eq!(switch.decisions(), Decisions { taken: 20, deviating: 20 });
+}
+
+#[test]
+fn an_adaptive_ingress_switch_decides_on_its_own_packets_only() {
+    let mut switch = Switch::new("adaptive");
+    switch.scheme.placement = Placement::Ingress;
+    switch.renew();
+    let hops: Vec<Hop> = (0..60).map(|_| switch.hop(&header(3, 0), Time(0))).collect();
+    assert!(PORTS.iter().all(|&port| hops.iter().any(|hop| hop.port == port)));
+    assert!(hops.iter().any(|hop| hop.tag != hops[0].tag), "each gets an entropy value");
+    let later = Header { hops: 2, ..header(3, 9) };
+    let hashed = Hop { port: PORTS[switch.selector.hashed(&later, 4)], tag: later.tag };
+    assert!((0..20).all(|_| switch.hop(&later, Time(0)) == hashed));
+    assert_eq!(switch.decisions().taken, 60);
+}
+
+#[test]
+fn acks_go_by_the_hash_where_data_are_sprayed() {
+    let mut switch = Switch::new("spray");
+    let ack = Header { carries: Carries::Control, ..header(3, 0) };
+    let hashed = PORTS[switch.selector.hashed(&ack, 4)];
+    assert!((0..20).all(|_| switch.route(&ack, Time(0)) == hashed));
+    assert_eq!(switch.decisions(), Decisions::default());
+}
+
+#[test]
+fn new_routes_make_a_switch_forget_runs_and_marks() {
+    let mut switch = Switch::new("letflow");
+    for expected in [1, 2] {
+        (0..9).for_each(|now| _ = switch.route(&header(3, 0), Time(now)));
+        assert_eq!(switch.decisions().taken, expected);
+        switch.selector.forget(&switch.scheme);
+    }
+    let mut switch = Switch::new("switch-ar");
+    let home = switch.route(&header(3, 0), Time(0));
+    let notice = Notice { destination: 2, port: home, feedback: 63, is_local: true };
+    switch.selector.on_notice(&notice, &PORTS, Time(0));
+    assert_ne!(switch.route(&header(3, 0), Time(1)), home);
+    switch.selector.forget(&switch.scheme);
+    assert_eq!(switch.route(&header(3, 0), Time(2)), home);
+    // And what a leaf has been told of paths.
+    let mut switch = Switch::new("conga");
+    let labels = |switch: &mut Switch| -> std::collections::BTreeSet<u16> {
+        let candidates = Candidates { ports: &PORTS, set: 0 };
+        let mut mark = |flow| {
+            let view = LoadsAt(|_| 0, Time(1));
+            switch.selector.mark(&header(flow, 0), (8, || 2), candidates, view, &mut switch.random).label
+        };
+        (0..40).map(&mut mark).collect()
+    };
+    switch.selector.on_report(8, crate::selector::conga::Report { label: 0, congestion: 7 }, Time(0));
+    assert_eq!(labels(&mut switch), [1].into());
+    switch.selector.forget(&switch.scheme);
+    assert_eq!(labels(&mut switch), [0, 1].into());
+}
+
+#[test]
+fn a_notification_without_feedback_changes_nothing() {
+    let mut switch = Switch::new("switch-ar");
+    switch.scheme.selector =
+        Selector::read("switch-ar", serde_json::json!({ "severity": "last" })).unwrap().unwrap();
+    switch.renew();
+    let home = switch.route(&header(3, 0), Time(0));
+    let notice = |feedback| Notice { destination: 2, port: home, feedback, is_local: true };
+    switch.selector.on_notice(&notice(63), &PORTS, Time(0));
+    let moved = switch.route(&header(3, 0), Time(1));
+    switch.selector.on_notice(&notice(0), &PORTS, Time(1));
+    switch.selector.on_notice(&Notice { port: moved, ..notice(1) }, &PORTS, Time(1));
+    // The port that it left is worse than any other, still.
+    assert!(![home, moved].contains(&switch.route(&header(3, 0), Time(2))));
+}
+
+/// Decisions that were handed in.
+#[derive(Debug, Default)]
+struct Received(std::sync::Mutex<Vec<(FlowKey, Decisions)>>);
+
+impl Decided for Received {
+    fn add(&self, flows: &mut dyn Iterator<Item = (FlowKey, Decisions)>) {
+        self.0.lock().unwrap().extend(flows);
+    }
+}
+
+#[test]
+fn decisions_are_counted_by_flow_where_any_are_taken() {
+    for (preset, counts) in
+        [("letflow", true), ("spray", true), ("conweave", true), ("ecmp", false), ("d-mod-k", false)]
+    {
+        let (mut switch, mut asked) = (Switch::new(preset), false);
+        let received = std::sync::Arc::new(Received::default());
+        switch.selector.count_flows(|| {
+            asked = true;
+            received.clone()
+        });
+        assert_eq!(asked, counts, "{preset}");
+        if preset == "letflow" {
+            (0..5).for_each(|now| _ = switch.route(&header(3, 0), Time::from_ms(now)));
+            switch.selector.flush_counts();
+            let handed_in = received.0.lock().unwrap();
+            assert_eq!(handed_in[..], [(FlowKey { src: 1, flow: 3 }, switch.decisions())]);
+            assert_eq!(switch.decisions().taken, 5);
+        }
+    }
+}
+
+#[test]
+fn flowlets_are_counted_by_flow_where_there_are_any() {
+    let mut switch = Switch::new("letflow");
+    for (flow, packets) in [(3, 4), (5, 2)] {
+        (0..packets).for_each(|now| _ = switch.route(&header(flow, 0), Time::from_ms(now)));
+    }
+    let mut flowlets = switch.selector.take_flowlets().unwrap();
+    flowlets.sort_unstable();
+    assert_eq!(flowlets, [(FlowKey { src: 1, flow: 3 }, 4), (FlowKey { src: 1, flow: 5 }, 2)]);
+    assert_eq!(switch.selector.take_flowlets(), Some(Vec::new()), "each is told once");
+    assert_eq!(Switch::new("spray").selector.take_flowlets(), None);
+}
+
+#[test]
+fn nics_say_what_they_want_to_know() {
+    let nics = nic_presets();
+    let of = |asks: fn(&NicPathSelector) -> bool| -> Vec<&str> {
+        nics.iter().copied().filter(|preset| asks(&Nic::new(preset).selector)).collect()
+    };
+    assert_eq!(of(NicPathSelector::expects), ["plb-reps-artefact", "flowcut-artefact-ft"]);
+    assert_eq!(of(|nic| nic.lists().is_some()), ["path-list"]);
+    assert_eq!(Nic::new("path-list").selector.lists(), Some(64));
+    let deaf = ["spray-nic", "spray-paths", "presto", "k-shortest"];
+    let listening: Vec<_> = nics.iter().copied().filter(|preset| !deaf.contains(preset)).collect();
+    assert_eq!(of(NicPathSelector::listens), listening);
+}
+
+#[test]
+fn a_nic_takes_the_paths_of_its_list() {
+    let mut nic = Nic::new("path-list");
+    nic.selector.begin(flow(0), None, TagSpace::Labels, &mut nic.random);
+    nic.selector.list(flow(0), &[7, 9, 30].map(Tag::label));
+    let mut pass: Vec<u32> = (0..3).map(|_| nic.send(flow(0), Time(0), TagSpace::Labels).bits()).collect();
+    pass.sort_unstable();
+    assert_eq!(pass, [7, 9, 30]);
+}
+
+/// Where the least RTT is that of the idle path, a first packet that takes long drains its flow; its pause ends in time.
+#[test]
+fn a_nic_that_knows_how_long_an_idle_path_takes_drains_at_once_until_the_deadline() {
+    for knows in [true, false] {
+        let (mut nic, space) = (Nic::new("flowcut-artefact-ft"), TagSpace::Entropy(256));
+        let flow = flow(4);
+        nic.selector.begin(flow, None, space, &mut nic.random);
+        if knows {
+            nic.selector.expect(flow, 6, Time::from_us(1));
+        }
+        let late = feedback(Cause::Ack, 500, 50);
+        let (advice, _) = nic.selector.on_feedback(flow, &late, || space, &mut nic.random);
+        let until = Time::from_us(100) + Time::from_ms(1);
+        assert_eq!(advice, if knows { Advice::PauseUntil(until) } else { Advice::Continue });
+        assert_eq!(nic.selector.may_send(flow, 50, 0), !knows);
+        nic.selector.on_deadline(flow, until - Time(1));
+        assert_eq!(nic.selector.may_send(flow, 50, 0), !knows);
+        nic.selector.on_deadline(flow, until);
+        assert!(nic.selector.may_send(flow, 50, 0));
+    }
+}
+
+#[test]
+fn a_subflow_takes_the_path_after_that_of_the_one_before() {
+    let mut nic = Nic::new("flowcut-nic");
+    let before = Some(Tag::entropy(41));
+    let tag = nic.selector.begin(flow(0), before, TagSpace::Entropy(256), &mut nic.random);
+    assert_eq!((tag.bits(), nic.send(flow(0), Time(0), TagSpace::Entropy(256)).bits()), (42, 42));
+}
+
+/// Two leaves under CONGA: what one sees of a path is reported to the other, whose flows then take another one.
+#[test]
+fn leaves_report_paths_to_each_other_under_conga() {
+    use crate::selector::conga::{Marking, Report};
+    let (mut here, mut there) = (Switch::new("conga"), Switch::new("conga"));
+    let mark = |switch: &mut Switch, flow, now| {
+        let candidates = Candidates { ports: &PORTS, set: 0 };
+        let view = LoadsAt(|_| 0, now);
+        switch.selector.mark(&header(flow, 0), (8, || 4), candidates, view, &mut switch.random)
+    };
+    let first = mark(&mut here, 3, Time(0));
+    assert_eq!((first.congestion, first.report), (0, None));
+    // 3 of 8 eighths on the first link, 6 on the second; the third is less in use.
+    let raise = |switch: &Switch, marking, eighths: u64| switch.selector.raise(marking, eighths << 13);
+    let arrives = raise(&there, raise(&there, raise(&here, first, 3), 6), 2);
+    assert_eq!(arrives, Marking { label: first.label, congestion: 6, report: None });
+    assert_eq!(there.selector.report_to(5, Time(1), &mut there.random), None);
+    there.selector.see_marking(5, arrives, Time(1));
+    let report = there.selector.report_to(5, Time(1), &mut there.random);
+    assert_eq!(report, Some(Report { label: first.label, congestion: 6 }));
+    here.selector.on_report(8, report.unwrap(), Time(2));
+    assert_eq!(mark(&mut here, 3, Time(3)).label, first.label, "in mid-flowlet");
+    assert!((10..60).all(|flow| mark(&mut here, flow, Time(4)).label != first.label));
+    // What it has seen itself of paths from there goes with its packets.
+    here.selector.see_marking(8, Marking { label: 2, congestion: 4, report: None }, Time(5));
+    assert_eq!(mark(&mut here, 3, Time(6)).report, Some(Report { label: 2, congestion: 4 }));
+    // Elsewhere nothing is written or learnt.
+    let mut other = Switch::new("ecmp");
+    assert_eq!(mark(&mut other, 3, Time(0)), Marking::default());
+    assert_eq!(raise(&other, first, 7), first);
+    assert_eq!(other.selector.report_to(5, Time(0), &mut other.random), None);
+}
+
+#[test]
+fn a_leaf_without_room_for_a_flow_marks_it_by_its_hash_under_conga() {
+    let mut switch = Switch::new("conga");
+    switch.scheme.max_flow_entries = Some(1);
+    switch.renew();
+    let candidates = Candidates { ports: &PORTS, set: 0 };
+    let mut mark = |flow, now| {
+        let view = LoadsAt(|_| 0, Time(now));
+        switch.selector.mark(&header(flow, 0), (8, || 4), candidates, view, &mut switch.random).label
+    };
+    mark(3, 0);
+    let labels: Vec<u16> = (10..30).map(|flow| mark(flow, 1)).collect();
+    assert_eq!(switch.decisions().taken, 1);
+    let hashed: Vec<u16> = (10..30).map(|flow| switch.selector.hashed(&header(flow, 0), 4) as u16).collect();
+    assert_eq!(labels, hashed);
+}
+
+/// A flow under ConWeave from its first switch to its last one and back: what is written, signalled, counted and held.
+#[test]
+fn first_and_last_switches_work_together_under_conweave() {
+    use super::edges::{Between, EdgeArrival, Flush, Verdict, label_of};
+    let (mut first, mut last) = (Switch::new("conweave"), Switch::new("conweave"));
+    let key = FlowKey { src: 1, flow: 3 };
+    let between = || Between { last: 8, paths: 4, base_rtt: Time::from_us(10) };
+    let stamp = |switch: &mut Switch, now| {
+        switch.selector.at_first(key, Time::from_us(now), between, &mut switch.random)
+    };
+    let arrive = |switch: &mut Switch, word, is_marked, sent, now| {
+        let mut signals = Vec::new();
+        let (sent, now) = (Time::from_us(sent), Time::from_us(now));
+        let verdict =
+            switch.selector.at_last(&EdgeArrival { flow: key, word, sent, is_marked, now }, &mut signals);
+        (verdict, signals)
+    };
+    let asks = stamp(&mut first, 0).unwrap();
+    assert_eq!(asks >> 16, 1 << 8, "it asks for a reply, of epoch 0");
+    let (verdict, reply) = arrive(&mut last, asks, false, 0, 5);
+    assert_eq!((verdict, &reply[..]), (Verdict::Pass, &[label_of(asks)][..]));
+    // It may come until 14 us; another epoch begins on the same path.
+    first.selector.on_signal(key, 8, reply[0], Time::from_us(14));
+    let next = stamp(&mut first, 15).unwrap();
+    assert_eq!(next, asks | 1 << 16, "of epoch 1");
+    assert_eq!(first.decisions(), Decisions::default());
+    // A marked packet's path is busy, and one of its hosts' flows is not told twice.
+    let (_, signals) = arrive(&mut last, next, true, 15, 25);
+    assert_eq!(signals, [1 << 16 | label_of(next), 2 << 30 | 1 << 16 | label_of(next)]);
+    assert_eq!(arrive(&mut last, next, true, 15, 26).1.len(), 1);
+    first.selector.on_signal(key, 8, signals[1], Time::from_us(27));
+    // The reply is late: a tail, and then another path, as its own is busy.
+    let tail = stamp(&mut first, 30).unwrap();
+    assert_eq!(tail, 1 << 25 | 1 << 16 | label_of(asks));
+    assert_eq!(first.decisions(), Decisions { taken: 1, deviating: 1 });
+    let moved = stamp(&mut first, 31).unwrap();
+    assert_eq!(moved >> 16, 1 << 10 | 1, "re-routed, of epoch 1");
+    assert_ne!(label_of(moved), label_of(asks));
+    // Packets of the epoch took 11 us: the tail is awaited until 11 us after the first packet behind it left, and 16 us.
+    let until = Time::from_us(31 + 11 + 16);
+    assert_eq!(arrive(&mut last, moved, false, 31, 36), (Verdict::HoldUntil(until), vec![]));
+    assert_eq!(last.selector.on_hold_timer(key, Time::from_us(40)), Flush::Later(until));
+    let clear = vec![1 << 30 | 1 << 16 | label_of(tail)];
+    assert_eq!(arrive(&mut last, tail, false, 30, 41), (Verdict::Release, clear.clone()));
+    assert_eq!(last.selector.on_hold_timer(key, until), Flush::Over);
+    first.selector.on_signal(key, 8, clear[0], Time::from_us(46));
+    assert_eq!(stamp(&mut first, 47).unwrap(), 1 << 24 | 2 << 16 | label_of(moved), "it asks again");
+    // Elsewhere nothing is written or held.
+    let mut other = Switch::new("ecmp");
+    assert_eq!(stamp(&mut other, 0), None);
+    assert_eq!(arrive(&mut other, moved, true, 0, 1), (Verdict::Pass, vec![]));
+    assert_eq!(other.selector.on_hold_timer(key, Time(0)), Flush::Over);
+}
+
+#[test]
+fn no_flow_is_drained_whose_round_trips_are_all_alike() {
+    for preset in nic_presets() {
+        let mut nic = Nic::new(preset);
+        let space = TagSpace::EntropyInTurn(256);
+        nic.selector.begin(flow(0), None, space, &mut nic.random);
+        let late = |cause| Feedback { marked: true, ..feedback(cause, 5000, 50) };
+        for cause in [Cause::Ack, Cause::Ack, Cause::Timeout] {
+            nic.selector.on_feedback(flow(0), &late(cause), || space, &mut nic.random);
+        }
+        let FlowCounts { drains, drain_time, .. } = nic.selector.on_end(flow(0));
+        assert_eq!((drains, drain_time), (0, Time::ZERO), "{preset}");
+    }
+}
+
+/// A packet of flow 3 from host 0 to host 2 at switch 0 of the triangle, as it comes to a switch that counts flowcuts.
+fn counted(
+    switch: &mut Switch,
+    forwarding: &Forwarding,
+    header: &Header,
+    sent: u64,
+    load: impl Fn(PortId) -> u64,
+) -> Hop {
+    let here = forwarding.table().edge_switch(0);
+    let packet = PacketContext { forwarding, here, header };
+    let arrival =
+        crate::header::Arrival { back: 77, sent: Time(sent), serialisation: Time(0), turned: false };
+    let candidates = forwarding.table().candidates(here, header.dst);
+    let view = LoadsAt(load, Time(sent + 10));
+    switch.selector.counted(packet, candidates, arrival, view, &mut switch.random)
+}
+
+fn receipt(flow: u32, sent: u64) -> crate::header::Receipt {
+    crate::header::Receipt {
+        flow: FlowKey { src: 0, flow },
+        pass: 1,
+        sent: Time(sent),
+        bytes: 4160,
+        serialisation: Time(0),
+        hops: 3,
+        has_more: true,
+        access: Some(Time(1)),
+    }
+}
+
+#[test]
+fn a_switch_that_counts_flowcuts_chooses_where_nothing_is_in_flight() {
+    let network = triangle();
+    let mut switch = Switch::new("flowcut");
+    let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
+    let ports = forwarding.table().candidates(network.edge_switch(0), 2).ports.to_vec();
+    let data = Header { src: 0, dst: 2, ..header(3, 9) };
+    let least = |port| move |other: PortId| u64::from(other != port);
+    assert!(switch.selector.counts_flight());
+    let hop = |port| Hop { port, tag: data.tag };
+    assert_eq!(counted(&mut switch, &forwarding, &data, 0, least(ports[1])), hop(ports[1]));
+    assert_eq!(
+        counted(&mut switch, &forwarding, &data, 100, least(ports[2])),
+        hop(ports[1]),
+        "one is in flight"
+    );
+    assert_eq!(switch.decisions().taken, 1);
+    assert_eq!(switch.selector.on_receipt(&receipt(3, 0), Time(300)), Some((77, None)));
+    assert_eq!(switch.selector.on_receipt(&receipt(3, 100), Time(400)), Some((77, None)));
+    assert_eq!(switch.selector.on_receipt(&receipt(3, 100), Time(401)), None, "nothing is counted");
+    assert_eq!(counted(&mut switch, &forwarding, &data, 500, least(ports[2])), hop(ports[2]));
+    assert_eq!((switch.decisions().taken, switch.selector.occupancy().unwrap().peak), (2, 1));
+
+    let mut other = Switch::new("ecmp");
+    assert!(!other.selector.counts_flight() && other.selector.occupancy().is_none());
+    assert_eq!(other.selector.on_receipt(&receipt(3, 0), Time(300)), None);
+}
+
+#[test]
+fn what_is_not_counted_goes_by_the_hash() {
+    let network = triangle();
+    let mut switch = Switch::new("flowcut-ingress");
+    switch.scheme.max_flow_entries = Some(1);
+    switch.renew();
+    let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
+    let ports = forwarding.table().candidates(network.edge_switch(0), 2).ports.to_vec();
+    let data = |flow, hops| Header { src: 0, dst: 2, hops, ..header(flow, 9) };
+    let hashed = |switch: &Switch, header: &Header| Hop {
+        port: ports[switch.selector.hashed(header, 3)],
+        tag: header.tag,
+    };
+    let elsewhere = |hashed: Hop| move |port: PortId| u64::from(port == hashed.port);
+    let mut take = |flow, hops, sent| {
+        let header = data(flow, hops);
+        let hashed = hashed(&switch, &header);
+        (counted(&mut switch, &forwarding, &header, sent, elsewhere(hashed)), hashed)
+    };
+    // A packet at a switch behind its first one, then flow 3, which is counted and given a new entropy value, then others, for which there is no room.
+    let (later, by_hash) = take(5, 2, 0);
+    assert_eq!(later, by_hash);
+    let (first, by_hash) = take(3, 1, 1);
+    assert!(first.port != by_hash.port && first.tag != by_hash.tag);
+    for flow in 4..12 {
+        let (other, by_hash) = take(flow, 1, 2);
+        assert_eq!(other, by_hash);
+    }
+    assert_eq!(take(3, 1, 20).0, first);
+    assert_eq!(switch.decisions(), Decisions { taken: 1, deviating: 1 });
+}
+
+#[test]
+fn flowcuts_may_take_a_detour_that_is_less_in_use() {
+    let network = triangle();
+    let mut switch = Switch::new("ugal-l");
+    switch.scheme.granularity = preset::find("flowcut").unwrap().routing().granularity;
+    switch.scheme.placement = Placement::Switch;
+    switch.renew();
+    let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
+    let minimal = forwarding.table().candidates(network.edge_switch(0), 2).ports.to_vec();
+    let data = Header { src: 0, dst: 2, ..header(3, 0) };
+    let is_full = |port| if minimal.contains(&port) { 1 << 30 } else { 0 };
+    let first = counted(&mut switch, &forwarding, &data, 0, is_full);
+    assert_eq!(first.tag, Tag::towards(1));
+    assert!(!minimal.contains(&first.port));
+    assert_eq!(counted(&mut switch, &forwarding, &data, 5, |_| 0), first, "while something is in flight");
+    assert_eq!(switch.decisions(), Decisions { taken: 1, deviating: 1 });
+}

@@ -228,7 +228,7 @@ mod tests {
         }
 
         fn rate(&self, _: PortId) -> u64 {
-            1
+            25
         }
     }
 
@@ -269,6 +269,18 @@ mod tests {
         );
         assert_eq!((level(&mut coarse, loads, 1, 601), level(&mut coarse, loads, 2, 601)), (0, 0));
         assert_eq!(level(&mut coarse, loads, 2, 621), 3);
+    }
+
+    #[test]
+    fn all_but_queues_is_seen_as_it_is() {
+        let config = LeastLoaded { refresh: Time(100), ..LeastLoaded::default() };
+        let mut coarse = config.state(SwitchContext { stride: 1 }).coarse.unwrap();
+        let mut ports = Ports([(10, 3), (0, 9), (500, 1), (0, 8)]);
+        let mut levels = Levels { coarse: &mut coarse, view: &mut ports, now: Time(700) };
+        assert_eq!(
+            (levels.now(), levels.load(2), levels.utilisation(1), levels.rate(1)),
+            (Time(700), 500, 9, 25)
+        );
     }
 
     #[test]

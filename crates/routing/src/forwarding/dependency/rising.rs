@@ -316,6 +316,12 @@ mod tests {
             }
         }
 
+    }
+
+    // Each case follows all routes of up to three layers, which takes long.
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+
         /// With ECMP within the layers and all links in one of them packets do all that they may do that rise first, so nothing needs to be followed.
         #[test]
         fn what_is_known_of_layers_is_what_following_them_finds(

@@ -30,6 +30,12 @@ pub(super) fn slim_fly() -> Network {
     build(Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }))
 }
 
+/// Three dimensions of seven switches: as many hops as any HyperX of three dimensions has, at a small part of the default one's size.
+pub(super) fn hyperx() -> Network {
+    let switches_per_dimension = vec![7];
+    build(Topology::HyperX(HyperX { switches_per_dimension, hosts_per_switch: Some(1), ..HyperX::default() }))
+}
+
 pub(super) fn dragonfly() -> Network {
     build(Topology::Dragonfly(Dragonfly { hosts_per_switch: Some(2), ..Dragonfly::default() }))
 }
@@ -116,9 +122,7 @@ fn trees_need_one_virtual_channel() {
 
 #[test]
 fn low_diameter_networks_need_as_many_as_their_diameter_and_a_dragonfly_one_per_side_of_a_global_link() {
-    for (network, needed) in
-        [(slim_fly(), 2), (dragonfly(), 2), (build(Topology::HyperX(HyperX::default())), 3)]
-    {
+    for (network, needed) in [(slim_fly(), 2), (dragonfly(), 2), (hyperx(), 3)] {
         let table = minimal(&network);
         assert_eq!(vcs_needed(&network, &table, Ways::Minimal), needed);
         assert!(find_cycle(&network, &table, Ways::Minimal, needed - 1).is_some(), "{}", network.name());
@@ -344,7 +348,7 @@ fn ugal_needs_three_virtual_channels_on_a_dragonfly_and_par_four() {
         assert!(forwarding.find_cycle(&network, needed - 1).is_some(), "{preset}");
         assert_eq!(forwarding.find_cycle(&network, needed), None, "{preset}");
     }
-    for (network, needed) in [(slim_fly(), 4), (build(Topology::HyperX(HyperX::default())), 6)] {
+    for (network, needed) in [(slim_fly(), 4), (hyperx(), 6)] {
         let forwarding = weighing(&network, Ugal::default()).unwrap();
         assert_eq!(forwarding.vcs_needed(&network), needed, "as many hops as Valiant's longest route");
     }
@@ -390,12 +394,9 @@ fn weighed_ways_have_the_promised_hops_on_every_family() {
     }));
     // The longest ways: local, global, local, global, local; and a local hop more where it is decided again. Where all switches have links to
     // all groups, one of the local hops is left out.
-    for (network, minimal, longest) in [
-        (dragonfly(), 3, 5),
-        (flowcut, 2, 4),
-        (slim_fly(), 2, 4),
-        (build(Topology::HyperX(HyperX::default())), 3, 6),
-    ] {
+    for (network, minimal, longest) in
+        [(dragonfly(), 3, 5), (flowcut, 2, 4), (slim_fly(), 2, 4), (hyperx(), 3, 6)]
+    {
         for (progressive, ways) in [(false, 1), (false, 16), (true, 1), (true, 16)] {
             let config = Ugal { progressive, minimal: ways, non_minimal: ways, ..Ugal::default() };
             let Ok(forwarding) = weighing(&network, config) else {

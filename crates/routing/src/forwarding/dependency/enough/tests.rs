@@ -1,7 +1,6 @@
-use netloom_topology::{HyperX, Topology};
 use proptest::prelude::*;
 
-use super::super::tests::{build, dragonfly, graphs, minimal, slim_fly, weighing, wired_with};
+use super::super::tests::{dragonfly, graphs, hyperx, minimal, slim_fly, weighing, wired_with};
 use super::super::{Dependencies, Listen, Onward, VcSet, find_cycle, follow, vcs_needed};
 use super::*;
 use crate::forwarding::channels;
@@ -97,7 +96,7 @@ fn whole_networks_need_what_the_lengths_of_their_paths_say() {
     for (network, expected) in [
         // Over a switch, over a group, and for packets that are decided twice.
         (slim_fly(), vec![2, 4, 4, 4, 4]),
-        (build(Topology::HyperX(HyperX::default())), vec![3, 6, 6, 6, 6]),
+        (hyperx(), vec![3, 6, 6, 6, 6]),
         (dragonfly(), vec![2, 4, 4, 4, 3, 3, 3, 4, 4]),
     ] {
         let mut found = Vec::new();
