@@ -120,5 +120,5 @@ bench-set-up: installed build
 
 # What a packet-hop costs under each scheme, in instructions and as a share of the default's time: needs valgrind.
 bench-schemes: installed
-	cargo build --release -p netloom-cli
+	cargo build --release -p netloom
 	$(VENV)/bin/python benches/schemes.py --out target/bench-schemes.md

@@ -152,15 +152,36 @@ def test_whole_numbers_of_any_size_are_taken(tmp_path):
         netloom.flow_list(duckdb.sql("select 0 as src, 9 as dst, 18446744073709551616::hugeint as bytes"))
 
 
-def test_a_table_that_is_compressed_otherwise_says_how_to_write_it(tmp_path):
+WRITERS = {
+    "polars": lambda flows, file: flows.write_parquet(file),
+    "pandas": lambda flows, file: pd.DataFrame(flows.to_dict(as_series=False)).to_parquet(file),
+    "DuckDB": lambda flows, file: duckdb.sql("from flows").write_parquet(str(file)),
+    "DuckDB, zstd": lambda flows, file: duckdb.sql("from flows").write_parquet(str(file), compression="zstd"),
+    "second pages, zstd": lambda flows, file: pd.DataFrame(flows.to_dict(as_series=False)).to_parquet(
+        file, compression="zstd", data_page_version="2.0"
+    ),
+    "snappy": lambda flows, file: flows.write_parquet(file, compression="snappy"),
+    "uncompressed": lambda flows, file: flows.write_parquet(file, compression="uncompressed"),
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_tables_are_read_as_they_are_written_by_default(tmp_path, writer):
     file = tmp_path / "flows.parquet"
-    scenario = {"topology": TREE, "workload": {"kind": "flow-list", "file": str(file)}}
-    flows = pl.DataFrame({"src": [0], "dst": [9], "bytes": [100]})
-    flows.write_parquet(file)
-    with pytest.raises(netloom.ScenarioError, match="src is compressed by zstd: expected Snappy or no"):
-        netloom.run(scenario)
-    flows.write_parquet(file, compression="snappy")
-    assert netloom.run(scenario).flows["bytes"].tolist() == [100]
+    # Enough of them, and few enough values, for pages that are really compressed.
+    flows = pl.DataFrame({"src": [0, 1] * 500, "dst": [9, 10] * 500, "bytes": list(range(100, 1100))})
+    WRITERS[writer](flows, file)
+    run = netloom.run({"topology": TREE, "workload": {"kind": "flow-list", "file": str(file)}})
+    assert sorted(run.flows["bytes"].tolist()) == list(range(100, 1100))
+
+
+@pytest.mark.parametrize("codec", ["gzip", "lz4", "brotli"])
+def test_a_table_that_is_compressed_otherwise_says_how_to_write_it(tmp_path, codec):
+    file = tmp_path / "flows.parquet"
+    pl.DataFrame({"src": [0], "dst": [9], "bytes": [100]}).write_parquet(file, compression=codec)
+    expected = f"src is compressed by {codec}.*: expected Zstandard, Snappy or no compression"
+    with pytest.raises(netloom.ScenarioError, match=expected):
+        netloom.run({"topology": TREE, "workload": {"kind": "flow-list", "file": str(file)}})
 
 
 def test_a_matrix_of_bytes_is_a_workload():

@@ -53,7 +53,7 @@ pub enum Error {
     },
     /// The column is compressed in a way that is not read.
     #[error(
-        "{column} is compressed by {codec}: expected Snappy or no compression (polars: write_parquet(…, compression=\"snappy\"))"
+        "{column} is compressed by {codec}: expected Zstandard, Snappy or no compression (polars, pandas: compression=\"snappy\"; DuckDB: COMPRESSION snappy)"
     )]
     Compression {
         /// Its name.

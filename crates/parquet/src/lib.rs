@@ -31,6 +31,7 @@ mod cell;
 mod error;
 mod reader;
 mod writer;
+mod zstd;
 
 pub use cell::Cell;
 pub use error::Error;

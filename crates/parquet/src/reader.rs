@@ -2,13 +2,16 @@
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
-use parquet::column::reader::get_typed_column_reader;
+use parquet::column::page::PageReader;
+use parquet::column::reader::{get_column_reader, get_typed_column_reader};
 use parquet::data_type::{DataType, Int32Type, Int64Type};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
+use crate::zstd::ZstdPages;
 use crate::{Cell, Error};
 
 /// Opens a table and reads what the caller wants of it.
@@ -17,12 +20,16 @@ use crate::{Cell, Error};
 /// Those of the caller, and an error for every kind of damage.
 pub fn read<T, E: From<Error>>(input: File, read: impl FnOnce(&Table) -> Result<T, E>) -> Result<T, E> {
     // The library has assertions that a damaged file can reach. They become errors like all other damage.
-    catch_unwind(AssertUnwindSafe(|| read(&Table(SerializedFileReader::new(input).map_err(Error::from)?))))
+    catch_unwind(AssertUnwindSafe(|| read(&Table::open(input)?)))
         .unwrap_or_else(|_| Err(Error::Broken.into()))
 }
 
 /// A table that is being read.
-pub struct Table(SerializedFileReader<File>);
+pub struct Table {
+    reader: SerializedFileReader<File>,
+    /// The same file, for what is decompressed here.
+    file: Arc<File>,
+}
 
 impl Table {
     /// Opens a table that is known to be sound; others are read with [`read()`].
@@ -30,12 +37,13 @@ impl Table {
     /// # Errors
     /// If the file cannot be read or is no table.
     pub fn open(input: File) -> Result<Self, Error> {
-        Ok(Table(SerializedFileReader::new(input)?))
+        let file = Arc::new(input.try_clone()?);
+        Ok(Table { reader: SerializedFileReader::new(input)?, file })
     }
 
     /// The number of row groups.
     pub fn groups(&self) -> usize {
-        self.0.num_row_groups()
+        self.reader.num_row_groups()
     }
 
     /// A row group, counted from 0.
@@ -43,9 +51,9 @@ impl Table {
     /// # Errors
     /// If there is no such group.
     pub fn row_group(&self, index: usize) -> Result<RowGroup<'_>, Error> {
-        let before = self.0.metadata().row_groups().iter().take(index);
+        let before = self.reader.metadata().row_groups().iter().take(index);
         let rows_before = before.map(|group| u64::try_from(group.num_rows()).unwrap_or(0)).sum();
-        Ok(RowGroup { reader: self.0.get_row_group(index)?, rows_before })
+        Ok(RowGroup { reader: self.reader.get_row_group(index)?, file: &self.file, rows_before })
     }
 
     /// The row groups, in order.
@@ -57,6 +65,7 @@ impl Table {
 /// A row group that is being read.
 pub struct RowGroup<'a> {
     reader: Box<dyn RowGroupReader + 'a>,
+    file: &'a Arc<File>,
     rows_before: u64,
 }
 
@@ -180,14 +189,19 @@ impl RowGroup<'_> {
         if column.max_rep_level() > 0 || column.max_def_level() > 1 {
             return Err(mistyped(column, "single values"));
         }
-        let codec = self.reader.metadata().column(index).compression();
-        if !matches!(codec, Compression::UNCOMPRESSED | Compression::SNAPPY) {
-            let codec = codec.to_string();
-            let codec = codec.split('(').next().unwrap_or_default().to_lowercase();
-            return Err(Error::Compression { column: column.name().to_owned(), codec });
-        }
         let rows = self.rows();
-        let mut reader = get_typed_column_reader::<D>(self.reader.get_column_reader(index)?);
+        let chunk = self.reader.metadata().column(index);
+        let pages: Box<dyn PageReader> = match chunk.compression() {
+            Compression::UNCOMPRESSED | Compression::SNAPPY => self.reader.get_column_page_reader(index)?,
+            Compression::ZSTD(_) => Box::new(ZstdPages::new(self.file, chunk, rows)?),
+            codec => {
+                let codec = codec.to_string();
+                let codec = codec.split('(').next().unwrap_or_default().to_lowercase();
+                return Err(Error::Compression { column: column.name().to_owned(), codec });
+            }
+        };
+        let reader = get_column_reader(chunk.column_descr_ptr(), pages);
+        let mut reader = get_typed_column_reader::<D>(reader);
         let (mut values, mut levels) = (Vec::new(), Vec::new());
         let mut count = 0;
         while count < rows {
