@@ -117,44 +117,26 @@ fn fits(buffers: &mut Buffers, packet: &Packet, queue: usize, rules: &Rules) -> 
         || buffers.charge(packet.ingress, rules.queue_in(packet), packet.size) == Charge::Fits
 }
 
-/// The same while ports are ordered, and all have come to this instant: a packet waits even at an idle port, as what follows from departures is for all
-/// ports to see in their order.
-struct Ordered;
+/// The same where what happens at one port may concern others, which have all come to this instant.
+struct Ordered {
+    /// The packet has been charged already.
+    is_charged: bool,
+    /// What follows from a departure is for all ports to see in their order, so that no packet starts at once.
+    is_ordered: bool,
+}
 
 impl Admission for Ordered {
     #[inline(always)]
     fn charge(&self, output: &mut Output<'_, impl Wire>, packet: &Packet, queue: usize) -> bool {
-        Lossless.charge(output, packet, queue)
+        self.is_charged || Lossless.charge(output, packet, queue)
     }
 
     #[inline(always)]
-    fn starts_at_once(&self, _: &Port, _: usize) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    fn admit(
-        &self,
-        output: &mut Output<'_, impl Wire>,
-        packet: &mut Packet,
-        queue: usize,
-        random: &mut impl Rng,
-    ) -> Result<usize, Fate> {
-        Lossless.admit(output, packet, queue, random)
-    }
-}
-
-/// The same where what happens at one port may concern others, and the packet has been charged.
-struct Charged {
-    is_ordered: bool,
-}
-
-impl Admission for Charged {
-    /// While ports are ordered, what follows from a departure is for all of them to see in their order.
     fn starts_at_once(&self, port: &Port, queue: usize) -> bool {
         !self.is_ordered && Lossless.starts_at_once(port, queue)
     }
 
+    #[inline(always)]
     fn admit(
         &self,
         output: &mut Output<'_, impl Wire>,
@@ -276,6 +258,7 @@ impl Ports {
             let (queue, index) = (usize::from(to.queue), usize::from(to.port));
             let is_idle = self.ports[index].ready() == 0;
             let is_alone = next > at.now && self.is_first_of_its_instant(at.now);
+            let ordered = Ordered { is_charged: false, is_ordered: true };
             let mut output = self.output(to.port, true, at.again());
             if is_alone && let Some(effect) = output.start_alone(packet, queue) {
                 if let Effect::Resumes(ingress) = effect {
@@ -283,7 +266,7 @@ impl Ports {
                 }
                 return Fate::Queued;
             }
-            if let Some(fate) = output.enqueue(&Ordered, packet, queue, random) {
+            if let Some(fate) = output.enqueue(&ordered, packet, queue, random) {
                 if is_idle {
                     self.note_ready(index);
                 }
@@ -316,7 +299,7 @@ impl Ports {
         if self.inputs.is_some() && self.waits_at_input((port.into(), queue), packet, random, at.again()) {
             return Fate::Queued;
         }
-        let charged = Charged { is_ordered: self.is_ordered };
+        let charged = Ordered { is_charged: true, is_ordered: self.is_ordered };
         let fate = self
             .output(port, true, at.again())
             .enqueue(&charged, packet, queue, random)
