@@ -417,7 +417,7 @@ struct Seen {
 
 /// Runs the arrivals, looking at all ports every `window` ns and at `looks`. Under credits, what leaves comes back as a credit
 /// 1500 ns after its transmission began, at the earliest.
-/// If it `is_unobserved`, the ports' loads are not read.
+/// If it `is_unobserved`, the ports' loads are not read, and under flow control ports know when the node's next event comes.
 fn run(
     fabric: &Fabric,
     vcs: u8,
@@ -430,7 +430,7 @@ fn run(
     let has_credits = matches!(fabric.flow_control, FlowControl::Credits(_));
     let mut specs: Vec<_> = (0..PORTS).map(spec).collect();
     specs[0].changes = vec![(ns(777), Rate::from_gbps(1)), (ns(4000), Rate::from_gbps(3))];
-    let mut node = Node::new(fabric, vcs, specs).unobserved(is_unobserved);
+    let mut node = Node::new(fabric, vcs, specs).unobserved(is_unobserved && !fabric.is_lossless());
     // (time, packets before looks, number): what happens next.
     let mut agenda: BTreeMap<(u64, u8, u64), Option<Arrival>> = BTreeMap::new();
     for (number, arrival) in arrivals.iter().enumerate() {
@@ -460,6 +460,9 @@ fn run(
     while let Some((key, event)) = agenda.pop_first() {
         let at = Time(key.0);
         if let Some(arrival) = event {
+            let next = agenda.iter().find(|(_, event)| event.is_some());
+            node.next = (is_unobserved && fabric.is_lossless())
+                .then(|| next.map_or(Time::MAX, |((next, ..), _)| Time(*next)));
             came += usize::from(!matches!(arrival.packet.kind, PacketKind::Pause | PacketKind::Credit));
             let fate = node.put(at, arrival.port, arrival.packet);
             fates.push((arrival.packet.seq, fate != Fate::Queued));
@@ -567,7 +570,7 @@ proptest! {
         fabric.options.ecn = mark.map(|mark| Ecn { kmin: Bytes(200), kmax: Bytes(200 + more), pmax, mark });
         // Lossless: packets wait at their inputs.
         fabric.options.buffer = (!fabric.is_lossless() || is_bounded).then_some(Bytes(buffer));
-        let is_unobserved = !fabric.is_lossless() && matches!(fabric.queue, Queue::TailDrop(_));
+        let is_unobserved = fabric.is_lossless() || matches!(fabric.queue, Queue::TailDrop(_));
         let expected = run(&fabric, vcs, &arrivals, 1000, &[], false);
         prop_assert_eq!(&expected, &run(&fabric, vcs, &arrivals, 1000, &looks, false));
         prop_assert_eq!(&expected, &run(&fabric, vcs, &arrivals, 999, &[], is_unobserved));

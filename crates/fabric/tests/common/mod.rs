@@ -100,6 +100,8 @@ pub struct Node {
     pub rules: Rules,
     pub left: Left,
     is_unobserved: bool,
+    /// When something comes next, if the ports are told: under flow control.
+    pub next: Option<Time>,
     random: Pcg64Mcg,
 }
 
@@ -113,7 +115,14 @@ impl Node {
         fabric.check(Bytes(packet)).unwrap();
         let rules = Rules::new(fabric, Bytes(packet), vcs);
         let ports = Ports::new(specs, &rules, false);
-        Node { ports, rules, left: Left::default(), is_unobserved: false, random: Pcg64Mcg::new(1) }
+        Node {
+            ports,
+            rules,
+            left: Left::default(),
+            is_unobserved: false,
+            next: None,
+            random: Pcg64Mcg::new(1),
+        }
     }
 
     /// The loads of ports are not read before the run is over. The fabric must drop from the tail.
@@ -123,7 +132,7 @@ impl Node {
 
     /// A packet, PAUSE frame or credit arrives.
     pub fn put(&mut self, at: Time, port: u16, mut packet: Packet) -> Fate {
-        let Node { ports, rules, left, random, is_unobserved } = self;
+        let Node { ports, rules, left, random, is_unobserved, next } = self;
         ports.settle_if_ordered(at, rules, left);
         match packet.kind {
             PacketKind::Pause => ports.on_pause(&packet, at, rules, left),
@@ -132,7 +141,13 @@ impl Node {
                 let queue = ports.port_queue(port, &packet, rules);
                 return ports.enqueue_or_drop::<false>(queue, &mut packet, random, At::new(at, rules, left));
             }
-            _ => return ports.enqueue(port, &mut packet, random, At::new(at, rules, left)),
+            _ => {
+                let Some(next) = *next else {
+                    return ports.enqueue(port, &mut packet, random, At::new(at, rules, left));
+                };
+                let queue = ports.port_queue(port, &packet, rules);
+                return ports.enqueue_lossless((queue, next), &mut packet, random, At::new(at, rules, left));
+            }
         }
         Fate::Queued
     }
