@@ -388,7 +388,12 @@ const PORTS: u16 = 4;
 
 fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let one = (0..6000u64, 0..PORTS, 0..PORTS, 65..400u16, 0..8u32, 0..4u32);
-    prop::collection::vec(one, 1..120).prop_map(|mut all| {
+    // On a grid much falls on the same instant.
+    (prop::collection::vec(one, 1..120), prop::sample::select(vec![1, 50])).prop_map(|(mut all, grid)| {
+        for (at, _, _, size, ..) in &mut all {
+            *at -= *at % u64::from(grid);
+            *size = (*size - *size % grid).max(grid);
+        }
         all.sort_unstable();
         let of = |(seq, (at, ingress, port, size, kind, queues)): (usize, (u64, u16, u16, u16, u32, u32))| {
             let packet = match kind {
