@@ -1,11 +1,13 @@
 //! Single charts of a report as SVG, fit for a column of a paper.
 
+mod name;
 mod plot;
 mod scale;
 
 use netloom_record::Estimate;
 use netloom_units::{Bytes, Rate, Time, names};
 
+use self::name::{Kind, Of, Statistic, all, list};
 use self::plot::{Axis, Bar, Bars, Curve, Curves};
 use self::scale::plain;
 use crate::curve::Curve as Distribution;
@@ -14,6 +16,8 @@ use crate::report::Report;
 use crate::series::Series;
 use crate::sizes::SizeBin;
 use crate::style::{Look, looks};
+
+pub use self::name::figures;
 
 /// Curves or bars of more colours and dashes cannot be told apart.
 const MOST_CURVES: usize = 12;
@@ -65,71 +69,6 @@ pub enum FigureError {
         /// What could be written.
         advice: String,
     },
-}
-
-/// Which values a distribution is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
-    Fct,
-    Slowdown,
-}
-
-/// What a figure shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// A place in [`METRICS`].
-    Metric(usize),
-    /// A distribution, or its tail.
-    Distribution(Of, bool),
-    /// Slowdown by size: mean, median or 99th percentile.
-    Sizes(Statistic),
-    LinkUse,
-    Throughput,
-    Queue,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Statistic {
-    Mean,
-    Median,
-    P99,
-}
-
-/// Figures that are no metric's, with what they show.
-const OTHERS: &[(&str, &str, Kind)] = &[
-    ("fct-cdf", "distribution of flow completion times", Kind::Distribution(Of::Fct, false)),
-    ("fct-tail", "share of flows that take longer, logarithmic", Kind::Distribution(Of::Fct, true)),
-    ("slowdown-cdf", "distribution of slowdowns", Kind::Distribution(Of::Slowdown, false)),
-    (
-        "slowdown-tail",
-        "share of flows with a larger slowdown, logarithmic",
-        Kind::Distribution(Of::Slowdown, true),
-    ),
-    ("size-mean", "mean slowdown by flow size", Kind::Sizes(Statistic::Mean)),
-    ("size-p50", "median slowdown by flow size", Kind::Sizes(Statistic::Median)),
-    ("size-p99", "99th percentile of the slowdown by flow size", Kind::Sizes(Statistic::P99)),
-    ("link-use", "use of the links by tier, mean and busiest", Kind::LinkUse),
-    ("throughput-over-time", "what the channels sent over time", Kind::Throughput),
-    ("queue-over-time", "longest queue over time", Kind::Queue),
-];
-
-/// Every figure with what it shows.
-fn all() -> impl Iterator<Item = (&'static str, String, Kind)> {
-    let metrics = METRICS.iter().enumerate().map(|(place, metric)| {
-        let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
-        (metric.name, format!("{}{unit}", metric.heading), Kind::Metric(place))
-    });
-    metrics.chain(OTHERS.iter().map(|&(name, text, kind)| (name, text.to_owned(), kind)))
-}
-
-/// Names of all figures.
-pub fn figures() -> Vec<&'static str> {
-    all().map(|(name, ..)| name).collect()
-}
-
-fn list() -> String {
-    let lines = all().map(|(name, text, _)| format!("  {name:22}{text}"));
-    format!("figures:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// The points of a figure, with their names.
