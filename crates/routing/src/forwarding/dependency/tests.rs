@@ -531,3 +531,29 @@ proptest! {
         }
     }
 }
+
+/// Of a switch with 70 ports, which take more than one word.
+#[test]
+fn ports_are_added_and_removed_one_by_one() {
+    let mut builder = NetworkBuilder::new("star");
+    let hosts = builder.add_hosts(70);
+    let switch = builder.add_switch(0, 0);
+    let tier = builder.tier("host");
+    for host in hosts {
+        builder.link(host, switch, Rate::from_gbps(1), Time::from_ns(1), tier);
+    }
+    let network = builder.build().unwrap();
+    let mut dependencies = Dependencies::new(&network, 2);
+    let [first, second] = [0, 69].map(|host| network.ports(host)[0]);
+    for (channel, port) in [(first, 3), (first, 69), (second, 64)] {
+        dependencies.add_port(channel, port);
+    }
+    let found = |dependencies: &Dependencies<'_>, channel, vc| -> Vec<usize> {
+        let node = dependencies.node(channel, vc);
+        (0..70).filter(|&port| dependencies.next(node, port).is_some_and(|(_, next)| next == port)).collect()
+    };
+    assert_eq!((found(&dependencies, first, 0), found(&dependencies, second, 0)), (vec![3, 69], vec![64]));
+    assert!(found(&dependencies, first, 1).is_empty() && found(&dependencies, second, 1).is_empty());
+    dependencies.remove(first, network.ports(switch)[69]);
+    assert_eq!((found(&dependencies, first, 0), found(&dependencies, second, 0)), (vec![3], vec![64]));
+}

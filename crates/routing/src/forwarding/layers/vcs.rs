@@ -296,6 +296,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn steps_hold_the_targets_whose_next_hop_they_are() {
+        let slim_fly = Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() });
+        let network = slim_fly.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
+        let construction =
+            Construction::RandomLayers(RandomLayers { layers: 2, rho: 0.5, ..Default::default() });
+        let config = Layer { construction, ..Layer::default() };
+        let layers = Layers::build(&config, &network, |_| false, 1).unwrap();
+        let targets: Vec<u32> = (0..layers.tables().routers()).collect();
+        let graph = network.router_graph();
+        for layer in 0..2 {
+            let onward = layers.onward(layer, &targets, &layers.neighbours(&network));
+            assert_eq!(onward.routers(), targets.len());
+            for here in 0..50 {
+                let mut expected: BTreeMap<u32, u64> = BTreeMap::new();
+                for &to in &targets {
+                    if let Some(next) = layers.tables().next_port(layer, here, to) {
+                        *expected.entry(graph.neighbours(here)[usize::from(next)]).or_default() |= 1 << to;
+                    }
+                }
+                let found = onward.of(here as usize).iter().map(|step| (step.to, step.targets));
+                assert_eq!(found.collect::<BTreeMap<_, _>>(), expected, "layer {layer}, router {here}");
+            }
+        }
+    }
+
     /// Where links rank, with one way and with all, and where paths lead over the roots of trees.
     #[test]
     fn a_bound_that_some_route_reaches_needs_no_walk() {
