@@ -47,7 +47,7 @@ class Row:
         self.seconds = float("inf")
 
     def run(self, binary, size, *before):
-        """Packet-hops and seconds of a run with so many bytes per host."""
+        """Packet-hops and seconds of a run with `size` bytes per host."""
         command = [*before, binary, "run", self.file, "--threads", "1", "--quiet", "--force"]
         command += ["--set", f"workload.size={size}B", "--out", self.outcome]
         done = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -8,7 +8,7 @@ use netloom_study::{CellKind, Findings, Judgement, Needs, PointFindings, Verdict
 
 use crate::show;
 
-/// The tables, and those `warnings` that are to be told.
+/// The tables, and `warnings`.
 pub(crate) fn text(found: &Findings, warnings: &[String]) -> String {
     let rows = match found.cells {
         CellKind::Runs => points_down(found),

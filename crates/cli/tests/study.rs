@@ -394,7 +394,7 @@ fn columns_are_chosen_in_the_study_or_on_the_command_line() {
     assert!(message.contains("columns.1") && message.contains("study.toml:5"), "{message}");
 }
 
-/// Flows that cannot end in time: each run warns of it, and the study tells it once.
+/// Flows that cannot end in time: each run warns of it, and the study prints it once.
 #[test]
 fn what_runs_warn_of_is_told_once() {
     let folder = folder_with(&STUDY.replace("repetitions = 2", "repetitions = 2\n"));

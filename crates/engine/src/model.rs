@@ -128,8 +128,7 @@ pub trait Handler<M: Model + ?Sized> {
         false
     }
 
-    /// No message or timer that has been sent or set already comes to the node after the event that is handled next and before `next`, and none from another
-    /// node ever will.
+    /// The node's next event, after the one that is handled now, is due at `next` or later; only timers that the handler sets itself may be due before.
     #[inline(always)]
     fn expect_next(&mut self, next: Time) {
         let _ = next;

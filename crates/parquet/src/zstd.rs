@@ -117,12 +117,12 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
-        let told = |page: &[u8], plain, most| decompress(page, plain, most).unwrap_err().to_string();
-        assert!(told(&FRAME, 0, 3).contains("expected at most 3 bytes"));
-        assert!(told(&FRAME, 14, 100).contains("its levels exceed it"));
+    fn damage_is_refused() {
+        let refusal = |page: &[u8], plain, most| decompress(page, plain, most).unwrap_err().to_string();
+        assert!(refusal(&FRAME, 0, 3).contains("expected at most 3 bytes"));
+        assert!(refusal(&FRAME, 14, 100).contains("its levels exceed it"));
         for cut in 1..FRAME.len() {
-            assert!(told(&FRAME[..cut], 0, 100).contains("a Zstandard page is damaged"), "{cut}");
+            assert!(refusal(&FRAME[..cut], 0, 100).contains("a Zstandard page is damaged"), "{cut}");
         }
     }
 }

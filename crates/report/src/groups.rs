@@ -65,7 +65,7 @@ struct Row {
 }
 
 impl Grouped {
-    /// Arranges a network. `rails`: every leaf switch belongs to one of so many rails, in turn.
+    /// Arranges a network. `rails`: the number of rails to which leaf switches belong in turn.
     pub(crate) fn of(network: &Network, rails: Option<u32>) -> Self {
         let mut grouped = if network.is_tree() { tree(network, rails) } else { circle(network) };
         let mut group_of = vec![0usize; network.nodes() as usize];

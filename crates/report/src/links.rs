@@ -17,7 +17,7 @@ pub(crate) const MOST_HOSTS: u32 = 1200;
 /// Channels of a network that is drawn link by link.
 const MOST_CHANNELS: usize = 20_000;
 /// Channels of all points together whose use a page holds one by one: a page stays below 5 MB, however many points it has.
-const MOST_TOLD: usize = 400_000;
+const MOST_LISTED: usize = 400_000;
 /// Channels in the table.
 const HOTTEST: usize = 12;
 
@@ -168,9 +168,9 @@ impl LinkSums {
     }
 }
 
-/// Whether a page of so many points says of each channel of such a network how much it was used.
-fn is_told(channels: usize, points: usize) -> bool {
-    channels <= MOST_CHANNELS && channels.saturating_mul(points) <= MOST_TOLD
+/// Whether a page of `points` points lists the use of each of a network's `channels`.
+fn lists_channels(channels: usize, points: usize) -> bool {
+    channels <= MOST_CHANNELS && channels.saturating_mul(points) <= MOST_LISTED
 }
 
 /// Draws the network of an outcome, link by link or as groups; `None` if it cannot be known.
@@ -180,7 +180,7 @@ pub(crate) fn map(scenario: &str, channels: &[ChannelRecord], points: usize) -> 
     let network =
         network_of(scenario).filter(|network| is_that(network, channels)).or_else(|| wired(channels))?;
     let is_large = network.switches() > MOST_SWITCHES || network.hosts() > MOST_HOSTS;
-    if is_large || !is_told(channels.len(), points) {
+    if is_large || !lists_channels(channels.len(), points) {
         return Some(map_of_groups(&network, &Grouped::of(&network, rails(scenario))));
     }
     let layout = Layout::of(&network);

@@ -23,20 +23,9 @@ pub fn draw(network: &Network) -> String {
         return draw_groups(network, &Grouped::of(network, None));
     }
     let layout = Layout::of(network);
-    let (width, height) = layout.size;
     let legend = legend(network, "");
-    let below = 22.0 * legend.len() as f64 + 44.0;
-    let mut svg = String::new();
-    // Writing to a string cannot fail.
-    let _ = write!(
-        svg,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {:.0}\" width=\"{width:.0}\" role=\"img\" \
-         aria-labelledby=\"name\">\n<title id=\"name\">{}</title>\n<style>{}</style>\n",
-        height + below,
-        escape(network.name()),
-        style(network, network.links().len(), layout.switch_room)
-    );
-    svg += "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n<g class=\"links\">\n";
+    let style = style(network, network.links().len(), layout.switch_room);
+    let mut svg = opening(network, layout.size, &legend, &style);
     for link in network.links() {
         draw_link(&mut svg, network, &layout, link);
     }
@@ -45,26 +34,27 @@ pub fn draw(network: &Network) -> String {
         draw_node(&mut svg, network, &layout, node);
     }
     svg += "</g>\n";
-    draw_legend(&mut svg, &legend, height);
+    draw_legend(&mut svg, &legend, layout.size.1);
     svg += "</svg>\n";
     svg
 }
 
-/// Groups as boxes with their counts, bundles the thicker the more links they have.
-fn draw_groups(network: &Network, grouped: &Grouped) -> String {
-    let (width, height) = grouped.size;
-    let legend = legend(network, " (drawn as groups)");
+/// The beginning of a picture, up to its links. Below it there is room for the legend.
+fn opening(network: &Network, (width, height): (f64, f64), legend: &[LegendLine], style: &str) -> String {
     let below = 22.0 * legend.len() as f64 + 44.0;
-    let mut svg = String::new();
-    let _ = write!(
-        svg,
+    format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {:.0}\" width=\"{width:.0}\" role=\"img\" \
-         aria-labelledby=\"name\">\n<title id=\"name\">{}</title>\n<style>{}</style>\n\
+         aria-labelledby=\"name\">\n<title id=\"name\">{}</title>\n<style>{style}</style>\n\
          <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n<g class=\"links\">\n",
         height + below,
-        escape(network.name()),
-        style(network, grouped.bundles.len(), 30.0)
-    );
+        escape(network.name())
+    )
+}
+
+/// Groups as boxes with their counts, bundles the thicker the more links they have.
+fn draw_groups(network: &Network, grouped: &Grouped) -> String {
+    let legend = legend(network, " (drawn as groups)");
+    let mut svg = opening(network, grouped.size, &legend, &style(network, grouped.bundles.len(), 30.0));
     let most = grouped.bundles.iter().map(|bundle| bundle.links).max().unwrap_or(1);
     for bundle in grouped.bundles.iter().filter(|bundle| bundle.a != bundle.b) {
         let (a, b) = (&grouped.groups[bundle.a], &grouped.groups[bundle.b]);
@@ -98,7 +88,7 @@ fn draw_groups(network: &Network, grouped: &Grouped) -> String {
         );
     }
     svg += "</g>\n";
-    draw_legend(&mut svg, &legend, height);
+    draw_legend(&mut svg, &legend, grouped.size.1);
     svg += "</svg>\n";
     svg
 }

@@ -244,7 +244,7 @@ fn groups(summaries: &[Summary]) -> Vec<Group> {
     first.groups.keys().map(group).collect()
 }
 
-/// Reads the runs of a point, one of so many of a report, one after the other and reduces them.
+/// Reads the runs of a point one after the other and reduces them. `points`: how many the report has.
 pub(crate) fn reduce(labels: &[String], folders: &[&Path], points: usize) -> Result<Reduced, ReportError> {
     let mut summaries = Vec::new();
     let mut flows: Vec<(u64, f64)> = Vec::new();

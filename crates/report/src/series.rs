@@ -44,7 +44,7 @@ struct FlowLine {
 }
 
 impl Series {
-    /// Reduces the samples of a run, the first of one of so many points; `None` if nothing was sampled.
+    /// Reduces the samples of a point's first run; `points`: how many the report has. `None` if nothing was sampled.
     pub(crate) fn of(
         samples: &[SampleRecord],
         flow_samples: &[FlowSampleRecord],

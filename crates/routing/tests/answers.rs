@@ -1,31 +1,18 @@
 //! What schemes answer when other parts of netloom ask what they need and do, and which combinations of the three axes are refused in which words:
 //! written down, so that an answer that changes shows here.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+mod common;
 
+use std::collections::BTreeMap;
+
+use common::assert_written_down;
 use netloom_routing::preset::PRESETS;
 use netloom_routing::selector::estimator::Estimator;
 use netloom_routing::{Granularity, Placement, Routing, Selector};
 use netloom_units::Time;
 use netloom_units::kind::Kind;
-use serde::Serialize;
 
 const PLACEMENTS: [Placement; 3] = [Placement::Nic, Placement::Ingress, Placement::Switch];
-
-fn assert_written_down(name: &str, found: &impl Serialize) {
-    let found = serde_json::to_string_pretty(found).unwrap() + "\n";
-    let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
-    let changed = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("routing-{name}"));
-    std::fs::write(&changed, &found).unwrap();
-    let same = std::fs::read_to_string(&expected).is_ok_and(|expected| expected == found);
-    assert!(
-        same,
-        "{} is another one than {}: if that is meant, copy it there",
-        changed.display(),
-        expected.display()
-    );
-}
 
 /// All presets, and what they become elsewhere, where that makes sense.
 fn schemes() -> Vec<(String, Routing)> {

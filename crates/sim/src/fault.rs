@@ -33,7 +33,7 @@ impl Fault {
     }
 }
 
-/// Links that run at a fraction of their rate for a while, in both directions, or single channels of them. Routing does not know.
+/// Links that run at a fraction of their rate for a while, in both directions, or single channels of them. Routing does not react to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Degrade {

@@ -58,6 +58,8 @@ impl Cell {
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
+    use crate::cells::CellReport;
+    use crate::work::{Numbers, WorkError};
     use netloom_scenario::{Node, Scenario, Source};
 
     /// Points that differ in nothing but their seeds.
@@ -72,5 +74,16 @@ pub(crate) mod testing {
         let labels = labels.iter().map(|(axis, label)| ((*axis).to_owned(), (*label).to_owned())).collect();
         let work = Work::Run(Box::new(scenario), document);
         Cell { point: Arc::new(Point { labels, work, left_out: Vec::new() }), repetition: 0 }
+    }
+
+    /// What became of the i-th cell of a study in `out`.
+    pub(crate) fn report(i: usize, result: Option<Result<Numbers, WorkError>>) -> CellReport {
+        CellReport {
+            folder: format!("out/cells/{i}").into(),
+            reused: false,
+            result,
+            warnings: vec!["transport: slow".to_owned()],
+            wall_s: None,
+        }
     }
 }

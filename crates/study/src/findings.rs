@@ -202,7 +202,7 @@ impl PointFindings {
 mod tests {
     use super::*;
     use crate::cell::Cell;
-    use crate::cell::testing::cell;
+    use crate::cell::testing::{cell, report};
     use crate::file::Form;
     use netloom_scenario::{Node, Source};
 
@@ -214,13 +214,6 @@ mod tests {
         let cells = [ecmp.clone(), Cell { repetition: 1, ..ecmp }, cell(&[("scheme", "spray")], 1)];
         let numbers =
             |p99| Numbers::from([("fct.p99".to_owned(), p99), ("packets.ooo_share".to_owned(), 0.0)]);
-        let report = |i: usize, result| CellReport {
-            folder: format!("out/cells/{i}").into(),
-            reused: false,
-            result,
-            warnings: vec!["transport: slow".to_owned()],
-            wall_s: None,
-        };
         let reports = [report(0, Some(Ok(numbers(1.0)))), report(1, Some(Ok(numbers(3.0)))), report(2, None)];
         let results = Results::new(cells.iter().zip(reports.iter().map(CellReport::numbers)));
         let plan = Plan { cells: cells.to_vec(), ..Plan::default() };

@@ -158,7 +158,7 @@ impl<'a> CellTable<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::testing::cell;
+    use crate::cell::testing::{cell, report};
 
     #[test]
     fn every_row_names_its_labels_seed_and_folder() {
@@ -167,13 +167,6 @@ mod tests {
             cell(&[("scheme", "spray")], 3),
             cell(&[("scheme", "letflow")], 3),
         ];
-        let report = |i: usize, result| CellReport {
-            folder: format!("out/cells/{i}").into(),
-            reused: false,
-            result,
-            warnings: vec!["transport: slow".to_owned()],
-            wall_s: None,
-        };
         let numbers =
             |p99| Numbers::from([("fct.p99".to_owned(), p99), ("packets.ooo_share".to_owned(), 0.25)]);
         let reports = [report(0, Some(Ok(numbers(1.5)))), report(1, Some(Ok(numbers(2.0)))), report(2, None)];

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// As many threads as pay: the cores that nobody else uses, and no more than the network has work for. The result is the same for any number.
+/// The number of idle cores, but no more threads than the network has work for. The result does not depend on the number of threads.
 fn idle_threads(nodes: u32) -> usize {
     /// With fewer hosts and switches for each thread, threads wait for each other more than they work.
     const NODES_PER_THREAD: u32 = 256;

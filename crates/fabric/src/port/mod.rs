@@ -359,8 +359,8 @@ impl Port {
         self.change_rate(start);
         self.stamp(packet, start);
         let (span, rate_from) = (self.take(packet.size), self.watches_rate_from());
-        let longest = || self.take(u16::MAX).duration;
-        let longest = if self.rare.as_ref()?.drain.is_some() { longest() } else { Time::ZERO };
+        let drains = self.rare.as_ref()?.drain.is_some();
+        let longest = if drains { self.take(u16::MAX).duration } else { Time::ZERO };
         let rare = self.rare.as_deref_mut()?;
         let end = start + span.duration;
         let drain_from =
@@ -425,7 +425,7 @@ impl Port {
         if self.sending == 0 { Time::ZERO } else { self.free_at.saturating_sub(end) }
     }
 
-    /// Takes the changes of the channel's rate into account that have come by `now`.
+    /// Applies the changes of the channel's rate that are due by `now`.
     #[inline(always)]
     pub(crate) fn change_rate(&mut self, now: Time) {
         if self.special().is_some_and(|special| special.changes.is_some()) {

@@ -32,15 +32,15 @@ impl Ports {
             if state.ready() == 0 || state.free_at >= until {
                 return;
             }
-            self.start_alone(port, rules, wire);
+            self.start_unsettled(port, rules, wire);
         }
         self.output(port, true, At::new(until, rules, wire)).start_all_before(until);
     }
 
-    /// Starts the next transmission of a port before all others have come to that instant, while ports are ordered: only that of a host, which has one.
+    /// [`Self::start_ordered`] where the other ports have not come to that instant: at hosts, which have no others.
     #[cold]
     #[inline(never)]
-    fn start_alone(&mut self, port: u16, rules: &Rules, wire: &mut impl Wire) {
+    fn start_unsettled(&mut self, port: u16, rules: &Rules, wire: &mut impl Wire) {
         self.start_ordered(port, rules, wire);
     }
 

@@ -100,7 +100,7 @@ pub struct Node {
     pub rules: Rules,
     pub left: Left,
     is_unobserved: bool,
-    /// When something comes next, if the ports are told: under flow control.
+    /// When the node's next event comes, where ports are to know it: under flow control.
     pub next: Option<Time>,
     random: Pcg64Mcg,
 }

@@ -140,7 +140,7 @@ impl Chosen<'_> {
         &self.report.points[i]
     }
 
-    /// The labels by which a point is told from the others, without those of one axis.
+    /// The labels that distinguish a point from the others, without those of one axis.
     fn name(&self, i: usize, without: Option<usize>) -> String {
         let labels = self.varied.iter().filter(|&&axis| Some(axis) != without);
         let labels =
@@ -157,7 +157,7 @@ impl Chosen<'_> {
         Err(FigureError::TooMany { name: name.to_owned(), found, what, most, axes })
     }
 
-    /// Looks by which the points are told apart, but along one axis.
+    /// The looks of the points, which differ along every axis but one.
     fn looks(&self, without: Option<usize>) -> Vec<Look> {
         let labels: Vec<&[String]> = self.report.axes.iter().map(|axis| &axis.labels[..]).collect();
         let points: Vec<&[String]> = self.points.iter().map(|&i| &self.point(i).labels[..]).collect();
@@ -310,7 +310,7 @@ impl Chosen<'_> {
             for (&x, &share) in values(i).into_iter().flat_map(|curve| curve.value.iter().zip(&curve.share)) {
                 let after = if is_tail { 1.0 - share } else { share };
                 steps.push((x, before));
-                // Nobody takes longer than the last: a logarithm has no zero.
+                // No flow takes longer than the last one, and a logarithmic axis has no zero.
                 if !is_tail || after > 0.0 {
                     steps.push((x, after));
                 }

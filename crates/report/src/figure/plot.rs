@@ -78,7 +78,7 @@ pub(crate) struct Bars {
     pub(crate) note: String,
 }
 
-/// About how wide a text is, in classes of letters: rather more than Helvetica, as other fonts may take its place.
+/// An estimate of a text's width by classes of letters, on the wide side of Helvetica's, as another font may be substituted.
 fn width(text: &str, font: f64) -> f64 {
     let of = |letter: char| match letter {
         'i' | 'j' | 'l' | '.' | ',' | '\'' | '|' | '·' | ':' => 0.33,

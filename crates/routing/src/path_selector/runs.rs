@@ -85,8 +85,8 @@ impl FlowRuns {
         }
     }
 
-    /// How many flowlets of which flow have begun of which the [view](View::flowlets) has not been informed, in no order; none if flowlets are not told
-    /// apart here.
+    /// By flow, in no order, the flowlets that have begun and have not been passed to [`View::flowlets`]; none if flowlets are not distinguished
+    /// here.
     pub(super) fn take_flowlets(&mut self) -> Option<Vec<(FlowKey, u32)>> {
         let flowlets = self.flowlets.as_mut()?;
         Some(flowlets.take_all().map(|(flow, begun)| (flow, begun.flowlets)).collect())

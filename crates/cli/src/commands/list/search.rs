@@ -8,7 +8,7 @@ use super::{Place, first_sentence};
 use crate::failure::Failure;
 use crate::show;
 
-/// Words that people use, and words that the texts have for them; all written together and in small letters.
+/// Search words and the words of the texts that they stand for, in the form of [`squeezed`].
 const SYNONYMS: &[(&str, &[&str])] = &[
     ("gpu", &["servers", "collective", "railoptimised", "chakra"]),
     ("nccl", &["collective", "servers"]),
@@ -54,7 +54,7 @@ enum Rank {
     Text,
 }
 
-/// Letters and digits in small letters: `All-reduce` is `allreduce`.
+/// Letters and digits in lower case, without anything between them: `All-reduce` is `allreduce`.
 fn squeezed(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

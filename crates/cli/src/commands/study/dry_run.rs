@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::files::unwritable;
 use crate::show;
 
-/// Seconds of one core per byte that hosts send, where no cell is done that tells it: packets of 2 KiB over five links, their ACKs back over as
+/// Seconds of one core per byte that hosts send, where no finished cell shows it: packets of 2 KiB over five links, their ACKs back over as
 /// many, 40 ns for each crossing (`docs/speed.md`).
 const ASSUMED: f64 = 10.0 * 40e-9 / 2048.0;
 
