@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use netloom_units::{Rate, Time};
+use netloom_units::{Rate, Time, narrow};
 
 use crate::packet::Packet;
 
@@ -56,7 +56,14 @@ struct Records {
     /// What left its NIC before is of no interest any more.
     since: Time,
     packets: VecDeque<(Time, Vec<Stamp>)>,
+    /// How many have been given up: counted from the beginning, the number of the first of `packets`.
+    given_up: u32,
+    /// By hops taken: the number of the packet that is likely to be next to leave the switch there. Packets seldom overtake each other.
+    likely: [u32; LIKELY_HOPS],
 }
+
+/// Numbers of hops that have a likely next packet of their own; a power of two.
+const LIKELY_HOPS: usize = 8;
 
 impl Telemetry {
     /// No records, for this many hosts.
@@ -79,10 +86,8 @@ impl Telemetry {
                 flows.resize_with(slot + 1, Records::default);
             }
             flows[slot].begin(packet, stamp, spare);
-        } else if let Some(records) = flows.get_mut(slot).filter(|records| records.flow == packet.flow)
-            && let Ok(index) = records.packets.binary_search_by_key(&packet.sent, |&(sent, _)| sent)
-        {
-            records.packets[index].1.push(stamp);
+        } else if let Some(records) = flows.get_mut(slot).filter(|records| records.flow == packet.flow) {
+            records.stamp(packet, stamp);
         }
     }
 
@@ -110,6 +115,20 @@ impl Telemetry {
 }
 
 impl Records {
+    /// A packet leaves a switch after its first one. One of which nothing is known any more leaves nothing behind.
+    fn stamp(&mut self, packet: &Packet, stamp: Stamp) {
+        let likely = &mut self.likely[usize::from(packet.trail.hops()) % LIKELY_HOPS];
+        let place = likely.wrapping_sub(self.given_up) as usize;
+        let place = match self.packets.get(place).is_some_and(|&(sent, _)| sent == packet.sent) {
+            true => Ok(place),
+            false => self.packets.binary_search_by_key(&packet.sent, |&(sent, _)| sent),
+        };
+        if let Ok(place) = place {
+            self.packets[place].1.push(stamp);
+            *likely = self.given_up.wrapping_add(narrow::<u32>(place)).wrapping_add(1);
+        }
+    }
+
     /// A packet leaves its first switch. Nobody waits for one of a flow that has given its place to another one by now, or that a later one has
     /// overtaken for good.
     fn begin(&mut self, packet: &Packet, stamp: Stamp, spare: &mut Vec<Vec<Stamp>>) {
@@ -138,6 +157,7 @@ impl Records {
             && at < sent
             && let Some((_, mut stamps)) = self.packets.pop_front()
         {
+            self.given_up = self.given_up.wrapping_add(1);
             stamps.clear();
             spare.push(stamps);
         }
@@ -182,6 +202,26 @@ mod tests {
         assert_eq!(take(&telemetry, 7, 10), Some(vec![4, 5]));
         assert_eq!(take(&telemetry, 7, 20), Some(vec![3]));
         assert_eq!(take(&telemetry, 7, 20), None, "a second answer has nothing new to say");
+    }
+
+    #[test]
+    fn packets_that_overtake_each_other_find_their_records() {
+        let telemetry = Telemetry::new(2);
+        for sent in [10, 20, 30, 40] {
+            pass(&telemetry, packet(7, sent), 1, 1);
+        }
+        for sent in [20, 10, 40, 30] {
+            pass(&telemetry, packet(7, sent), 2, sent as u32);
+        }
+        assert_eq!(take(&telemetry, 7, 10), Some(vec![1, 10]));
+        // The rest moves up by one, and nine more hops share the likely places of the first.
+        for hops in 3..12 {
+            for sent in [20, 30, 40] {
+                pass(&telemetry, packet(7, sent), hops, u32::from(hops));
+            }
+        }
+        assert_eq!(take(&telemetry, 7, 20).unwrap()[1..], [20, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+        assert_eq!(take(&telemetry, 7, 40).unwrap()[1..4], [40, 3, 4]);
     }
 
     #[test]

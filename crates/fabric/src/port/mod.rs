@@ -340,7 +340,15 @@ impl Port {
     #[cold]
     #[inline(never)]
     fn watch(&mut self, packet: &Packet, start: Time, has_waited: bool) -> Option<Span> {
-        if self.rare.is_some() {
+        if let Some(rare) = &mut self.rare {
+            if rare.drain.is_none()
+                && let Some(special) = &mut rare.special
+                && special.only_observes()
+            {
+                special.estimate(packet, start);
+                self.stamp(packet, start);
+                return Some(self.take(packet.size));
+            }
             return self.watch_rare(packet, start, has_waited);
         }
         self.watch_from = self.watches_rate_from();
@@ -478,7 +486,15 @@ impl Special {
         Some((rate, head_at(rate, *cut_through)))
     }
 
+    /// Whether packets that start are only counted or stamped here.
+    #[inline(always)]
+    fn only_observes(&self) -> bool {
+        let Special { ecn: _, faults, changes, odd: _, telemetry, estimator } = self;
+        (estimator.is_some() || telemetry.is_some()) && faults.is_none() && changes.is_none()
+    }
+
     /// Counts a packet that starts, where rates are estimated.
+    #[inline(always)]
     fn estimate(&mut self, packet: &Packet, start: Time) {
         if let Some(estimator) = &mut self.estimator {
             estimator.note(start, packet.size);

@@ -242,6 +242,12 @@ impl RouteTable {
         self.edge_of.of(host)
     }
 
+    /// Whether a host is attached to a switch that remembers its [`Self::row`] in this table, or in that of other routes in the same network.
+    #[inline(always)]
+    pub fn is_attached(&self, row: Row, host: HostId) -> bool {
+        self.edge_of(host) == row.edge
+    }
+
     /// The ports of `switch` on minimal paths to an edge switch; none at that switch itself.
     #[inline]
     pub fn towards_edge(&self, switch: NodeId, edge: u32) -> Candidates<'_> {

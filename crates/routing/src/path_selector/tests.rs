@@ -850,7 +850,10 @@ fn leaves_report_paths_to_each_other_under_conga() {
     let first = mark(&mut here, 3, Time(0));
     assert_eq!((first.congestion, first.report), (0, None));
     // 3 of 8 eighths on the first link, 6 on the second; the third is less in use.
-    let raise = |switch: &Switch, marking, eighths: u64| switch.selector.raise(marking, eighths << 13);
+    let raise = |switch: &Switch, mut marking: Marking, eighths: u64| {
+        marking.raise(switch.selector.congestion(eighths << 13));
+        marking
+    };
     let arrives = raise(&there, raise(&there, raise(&here, first, 3), 6), 2);
     assert_eq!(arrives, Marking { label: first.label, congestion: 6, report: None });
     assert_eq!(there.selector.report_to(5, Time(1), &mut there.random), None);

@@ -126,6 +126,12 @@ impl Switch {
         }
     }
 
+    /// Whether a host is attached to this switch.
+    #[inline(always)]
+    pub(crate) fn is_edge_of(&self, world: &World, host: u32) -> bool {
+        world.forwarding.table().is_attached(self.row, host)
+    }
+
     /// Whether routes have led to a host and do no more.
     pub(crate) fn has_lost(&self, world: &World, host: u32) -> bool {
         let table = || world.epochs.forwarding(self.epoch, &world.forwarding).table();

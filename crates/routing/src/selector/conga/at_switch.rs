@@ -46,10 +46,9 @@ impl SwitchPathSelector {
         marking(label)
     }
 
-    /// What a marking becomes on a link, given its utilisation, under CONGA.
-    pub fn raise(&self, marking: Marking, utilisation: u64) -> Marking {
-        let here = self.machines.conga.as_ref().map_or(0, |leaf| leaf.rounded(utilisation));
-        Marking { congestion: marking.congestion.max(here), ..marking }
+    /// The congestion of a link under CONGA, given its utilisation.
+    pub fn congestion(&self, utilisation: u64) -> u8 {
+        self.machines.conga.as_ref().map_or(0, |leaf| leaf.rounded(utilisation))
     }
 
     /// What a leaf switch reports to another one, of that index, under CONGA.

@@ -141,6 +141,18 @@ impl Layout {
         self.none().into()
     }
 
+    /// The label of the path in a packet's [bits](Marking::bits).
+    pub const fn label(self, bits: u32) -> u32 {
+        bits & self.none() as u32
+    }
+
+    /// A packet's [bits](Marking::bits) once it is sent on a link of this congestion.
+    pub fn raise(self, bits: u32, congestion: u8) -> u32 {
+        let of_path = u32::from(self.most()) << self.label_bits;
+        let raised = (bits & of_path).max(u32::from(congestion) << self.label_bits);
+        bits & !of_path | raised
+    }
+
     /// The greatest congestion.
     #[expect(clippy::cast_possible_truncation, reason = "a label has at least 10 of the 16 bits")]
     const fn most(self) -> u8 {
@@ -179,6 +191,11 @@ pub struct Marking {
 }
 
 impl Marking {
+    /// The packet is sent on a link of this congestion.
+    pub fn raise(&mut self, congestion: u8) {
+        self.congestion = self.congestion.max(congestion);
+    }
+
     /// As it is written in a packet.
     pub fn bits(self, layout: Layout) -> u32 {
         let report = self.report.unwrap_or(Report { label: layout.none(), congestion: 0 });
@@ -230,5 +247,28 @@ impl SelectorConfig for Conga {
         let expected = format!("{granularities} with \"conga\", which keeps labels for runs of packets");
         let has_runs = scheme.granularity.facts().ends != Ends::WhenEmpty;
         Invalid::unless(has_runs, "granularity", expected, format!("\"{}\"", scheme.granularity_name()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn bits_in_a_packet_are_raised_as_what_they_stand_for_is(
+            label in 0u16..1023, path in 0u8..16, here in 0u8..16, report in prop::option::of((0u16..1023, 0u8..16)), capped: bool,
+        ) {
+            let layout = Conga { capped, ..Conga::default() }.layout();
+            let report = report.map(|(label, congestion)| Report { label, congestion });
+            let mut marking = Marking { label, congestion: path, report };
+            let bits = marking.bits(layout);
+            prop_assert_eq!(layout.label(bits), u32::from(label));
+            marking.raise(here);
+            prop_assert_eq!(marking.congestion, path.max(here));
+            prop_assert_eq!(Marking::from_bits(layout.raise(bits, here), layout), marking);
+        }
     }
 }

@@ -39,7 +39,7 @@ impl Switch {
     ) -> PortId {
         let layout = config.layout();
         let (is_first, is_last) =
-            (ctx.world.is_edge_of(ctx.id, packet.src), ctx.world.is_edge_of(ctx.id, packet.dst));
+            (self.is_edge_of(ctx.world, packet.src), self.is_edge_of(ctx.world, packet.dst));
         let is_data = packet.kind.is_data();
         // What switches make has no first switch that could give it a report.
         let is_of_host = facts(packet.kind).origin == Origin::Host;
@@ -47,6 +47,9 @@ impl Switch {
         // Between two hosts of one leaf there is nothing to choose and nothing to report.
         if is_first && is_last {
             return self.choose_specially(ctx, packet);
+        }
+        if !is_first && !is_last {
+            return self.pass_on(ctx, config, packet);
         }
         let table = ctx.world.forwarding.table();
         let mut marking = match is_first {
@@ -73,15 +76,44 @@ impl Switch {
         packet.tag = if is_data { u32::from(marking.label) } else { 0 };
         let port = self.choose_specially(ctx, packet);
         if is_data && !is_last {
-            let Switch { ports, .. } = self;
-            if config.counts == Counts::Routed {
-                ports.count_routed(port, ctx.now, packet.size);
-            }
-            let utilisation = PortsAt { ports, reports: None, ctx: ctx.again() }.utilisation(port);
-            marking = self.path_selector.raise(marking, utilisation);
+            marking.raise(self.congestion_at(ctx, config, port, packet));
         }
         packet.tag = marking.bits(layout);
         port
+    }
+
+    /// The port of a packet between its first and its last switch, where nothing but its congestion is read or written.
+    fn pass_on(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        config: &Config,
+        packet: &mut Packet,
+    ) -> PortId {
+        let written = packet.tag;
+        let is_data = packet.kind.is_data();
+        packet.tag = if is_data { config.layout().label(written) } else { 0 };
+        let port = self.choose_specially(ctx, packet);
+        packet.tag = match is_data {
+            true => config.layout().raise(written, self.congestion_at(ctx, config, port, packet)),
+            false => written,
+        };
+        port
+    }
+
+    /// The congestion of the link through a port by which a data packet is going to leave.
+    fn congestion_at(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        config: &Config,
+        port: PortId,
+        packet: &Packet,
+    ) -> u8 {
+        let Switch { ports, .. } = self;
+        if config.counts == Counts::Routed {
+            ports.count_routed(port, ctx.now, packet.size);
+        }
+        let utilisation = PortsAt { ports, reports: None, ctx: ctx.again() }.utilisation(port);
+        self.path_selector.congestion(utilisation)
     }
 
     /// What a data packet's first switch writes on it.

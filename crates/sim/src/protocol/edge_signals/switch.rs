@@ -28,7 +28,7 @@ impl SwitchProtocol for EdgeSignals {
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
     ) -> Handling {
-        if !ctx.world.is_edge_of(ctx.id, packet.dst) {
+        if !switch.is_edge_of(ctx.world, packet.dst) {
             return Handling::GoesOn;
         }
         switch.on_edge_signal(ctx, packet);
@@ -58,7 +58,7 @@ impl Switch {
     /// A data packet: stamped at its first switch, perhaps buffered at its last.
     pub(crate) fn on_edge_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
         let flow = FlowKey { src: packet.src, flow: packet.flow };
-        let is_last = ctx.world.is_edge_of(ctx.id, packet.dst);
+        let is_last = self.is_edge_of(ctx.world, packet.dst);
         if packet.trail.hops() == 1 && !is_last {
             let between = || between(ctx.world, packet, ctx.now);
             if let Some(word) = self.path_selector.at_first(flow, ctx.now, between, &mut self.draws) {

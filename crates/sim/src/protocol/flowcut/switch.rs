@@ -51,7 +51,7 @@ impl Switch {
         let Ctx { world, id, .. } = *ctx;
         let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
         let header = header_of(world, packet);
-        if world.is_edge_of(id, packet.dst) && forwarding.arrives(id, &header) {
+        if self.is_edge_of(world, packet.dst) && forwarding.arrives(id, &header) {
             // Where the first switch is the last one, there is only one path.
             if packet.trail.hops() > 1 {
                 self.acknowledge_data(ctx, packet);
@@ -93,7 +93,7 @@ impl Switch {
     /// nobody knows how it came, the acknowledgement has lost that path: its tag is 0, and it goes to the first switch by any.
     pub(crate) fn on_flow_ack(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, ack: &mut Packet) {
         let Some(flowcut) = ctx.world.routing.counted_flowcuts() else { return };
-        let is_home = ctx.world.is_edge_of(ctx.id, ack.dst);
+        let is_home = self.is_edge_of(ctx.world, ack.dst);
         let mut pass = 1;
         if ctx.world.routing.placement == Placement::Switch {
             ack.tag = ack.tag.saturating_sub(1);
