@@ -292,13 +292,14 @@ def test_what_makes_no_sense_is_one_message(make, error, message):
 # Driven runs
 
 
-def test_a_driven_run_equals_the_listed_one():
+@pytest.mark.parametrize(("reaction", "threads"), [(0, 1), ("10ns", 1), ("2us", 1), ("2us", 2)])
+def test_a_driven_run_equals_the_listed_one(reaction, threads):
     scenario = {"topology": TREE, "routing": {"preset": "flowcut-nic"}}
-    sim = netloom.Simulation(scenario)
+    sim = netloom.Simulation(scenario, reaction=reaction, threads=threads)
     started = []
 
     def start(src, dst, size, at=None):
-        started.append((src, dst, size, sim.now_ps if at is None else at))
+        started.append((src, dst, size, sim.earliest_start_ps if at is None else at))
         sim.start(src, dst, size, tag=len(started), at=at)
 
     for host in range(1, 16):
@@ -307,6 +308,10 @@ def test_a_driven_run_equals_the_listed_one():
     while done := sim.next_completion():
         completions.append(done)
         assert sim.now_ps == done.time_ps
+        assert sim.earliest_start_ps == done.time_ps + {0: 0, "10ns": 10_000, "2us": 2_000_000}[reaction]
+        if reaction and len(started) < 60:
+            with pytest.raises(netloom.ScenarioError, match="after the last completion at"):
+                sim.start(0, 1, 1, at=sim.earliest_start_ps - 1)
         if len(started) < 60:
             start(done.dst, (done.src + 7) % 16 or 1, done.size // 2 + 1)
     driven = sim.finish()
@@ -322,9 +327,15 @@ def test_a_driven_run_equals_the_listed_one():
     assert sorted(done.fct_ps for done in completions) == sorted(listed.flows["fct_ps"].tolist())
 
 
-def test_driven_messages_of_servers_complete_with_their_last_part():
+def test_threads_need_a_reaction_time():
+    with pytest.raises(netloom.ScenarioError, match="threads: expected 1 without a reaction time, found 2"):
+        netloom.Simulation({"topology": TREE}, threads=2)
+
+
+@pytest.mark.parametrize("reaction", [0, "10ns", "2us"])
+def test_driven_messages_of_servers_complete_with_their_last_part(reaction):
     scenario = {"topology": TREE, "servers": {"nics": 4, "nic_selection": "stripe"}}
-    sim = netloom.Simulation(scenario)
+    sim = netloom.Simulation(scenario, reaction=reaction)
     sim.start(0, 3, "64KiB", tag="a")
     with pytest.raises(netloom.ScenarioError, match="dst: expected a host from 0 to 3"):
         sim.start(0, 4, 1)

@@ -43,19 +43,37 @@ class Simulation:
 
     Times are whole picoseconds, or text such as ``"10us"``; sizes are bytes, or text such as ``"64KiB"``. The outcome is, byte
     by byte, that of a run with the same flows in a list. A scenario without a workload has none (``idle``); what a workload sends
-    is sent beside the driven flows. The run goes event by event: a packet-hop costs several times as much as with
-    :func:`netloom.run`.
+    is sent beside the driven flows.
+
+    Without a *reaction time* the run goes event by event, as a flow may start at the very instant of a completion: a packet-hop costs
+    many times as much as with :func:`netloom.run`. With one, such as ``reaction="2us"``, no flow starts because of a completion
+    earlier than that after it, and a packet-hop costs little more than with :func:`netloom.run`.
     """
 
-    def __init__(self, scenario: Scenario | dict | str | os.PathLike) -> None:
-        """Makes the nodes of a Scenario, a dict of its fields, or a scenario file; no time has passed yet."""
-        self._run = _netloom.Simulation(taken(scenario))
+    def __init__(
+        self,
+        scenario: Scenario | dict | str | os.PathLike,
+        *,
+        reaction: int | str = 0,
+        threads: int = 1,
+    ) -> None:
+        """Makes the nodes of a Scenario, a dict of its fields, or a scenario file; no time has passed yet.
+
+        ``threads`` may be more than 1 with a reaction time.
+        """
+        reaction, threads = _picoseconds("reaction", reaction), whole("threads", threads, 1, 2**16 - 1)
+        self._run = _netloom.Simulation(taken(scenario), reaction, threads)
         self._flows: list[tuple[Any, int, int, int, int]] = []
 
     @property
     def now_ps(self) -> int:
         """The instant that the run has come to, in picoseconds: everything before it has happened."""
         return self._run.now()
+
+    @property
+    def earliest_start_ps(self) -> int:
+        """When a flow may start at the earliest, in picoseconds: now or, with a reaction time, that long after the last completion."""
+        return self._run.earliest_start()
 
     def start(
         self,
@@ -67,7 +85,7 @@ class Simulation:
         at: int | str | None = None,
         traffic_class: int = 0,
     ) -> None:
-        """Starts a flow of ``size`` bytes from host ``src`` to host ``dst``, now or at a later time.
+        """Starts a flow of ``size`` bytes from host ``src`` to host ``dst``, as early as it may start or at a later time.
 
         Where the scenario's ``servers`` have several NICs, ``src`` and ``dst`` are servers, and the flow completes with its last part.
 
@@ -76,7 +94,7 @@ class Simulation:
         src, dst = whole("src", src, 0, 2**32 - 1), whole("dst", dst, 0, 2**32 - 1)
         traffic_class = whole("traffic_class", traffic_class, 0, 255)
         size = _bytes("size", size)
-        at = self.now_ps if at is None else _picoseconds("at", at)
+        at = self.earliest_start_ps if at is None else _picoseconds("at", at)
         self._run.start((src, dst), size, at, traffic_class)
         self._flows.append((tag, src, dst, size, at))
 

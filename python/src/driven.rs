@@ -54,27 +54,26 @@ impl Simulation {
 #[pymethods]
 impl Simulation {
     #[new]
-    fn new(py: Python<'_>, scenario: &Scenario) -> PyResult<Self> {
+    fn new(py: Python<'_>, scenario: &Scenario, reaction: u64, threads: usize) -> PyResult<Self> {
         let document = scenario.document.clone();
         let run = py.detach(|| DrivenRun::new(document));
-        Ok(Simulation { run: Some(run.map_err(|problems| scenario_error(py, &problems))?) })
+        let mut run = run.map_err(|problems| scenario_error(py, &problems))?;
+        run.go(|run| run.set_reaction(Time(reaction), threads))
+            .map_err(|error| argument_error(py, &error.field, error.reason()))?;
+        Ok(Simulation { run: Some(run) })
+    }
+
+    fn earliest_start(&mut self) -> PyResult<u64> {
+        Ok(self.run()?.run().earliest_start().0)
     }
 
     fn now(&mut self) -> PyResult<u64> {
         Ok(self.run()?.run().now().0)
     }
 
-    fn start(
-        &mut self,
-        py: Python<'_>,
-        hosts: (u32, u32),
-        size: u64,
-        at: Option<u64>,
-        class: u8,
-    ) -> PyResult<u32> {
+    fn start(&mut self, py: Python<'_>, hosts: (u32, u32), size: u64, at: u64, class: u8) -> PyResult<u32> {
         let (src, dst) = hosts;
-        let run = self.run()?;
-        let at = at.map_or(run.run().now(), Time);
+        let (run, at) = (self.run()?, Time(at));
         let ticket = run.go(|run| run.start(Order { src, dst, bytes: Bytes(size), at, class }));
         ticket.map(|ticket| ticket.0).map_err(|error| argument_error(py, &error.field, error.reason()))
     }

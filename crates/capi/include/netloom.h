@@ -59,8 +59,19 @@ uint32_t netloom_hosts(const netloom_simulation *sim);
 uint64_t netloom_now(const netloom_simulation *sim);
 
 /*
+ * The program's reaction time: no message starts because of a completion at t before t + reaction_ps. With more than 0 a
+ * packet-hop costs a fraction of what it costs otherwise, at any length from a picosecond on, and most from a link's latency on; the results are
+ * the same. To be called before messages start and time passes. 0, or -1 on an error.
+ */
+int netloom_set_reaction(netloom_simulation *sim, uint64_t reaction_ps);
+
+/* The number of threads that run the simulation, 1 unless this is called; after netloom_set_reaction. 0, or -1 on an error. */
+int netloom_set_threads(netloom_simulation *sim, uint32_t threads);
+
+/*
  * Sends `size` bytes from host `src` to host `dst`: now, or at an instant from now on, in a traffic class (0 unless the scenario has
- * several). 0, or -1 if there is no such host or class, a host would send to itself or nothing, or the time has passed.
+ * several). With a reaction time "now" is the first instant at which the last completion may be answered. 0, or -1 if there
+ * is no such host or class, a host would send to itself or nothing, or it is too early.
  */
 int netloom_start(netloom_simulation *sim, uint32_t src, uint32_t dst, uint64_t size, uint64_t tag);
 int netloom_start_at(netloom_simulation *sim, uint32_t src, uint32_t dst, uint64_t size, uint64_t tag, uint64_t time_ps,

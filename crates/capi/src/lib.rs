@@ -124,6 +124,26 @@ pub unsafe extern "C" fn netloom_now(sim: *mut Simulation) -> u64 {
 /// # Safety
 /// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn netloom_set_reaction(sim: *mut Simulation, reaction_ps: u64) -> c_int {
+    // SAFETY: the caller promises what is asked of a simulation.
+    guarded(-1, || unsafe { simulation(sim) }?.set_reaction(Time(reaction_ps)).map(|()| 0))
+}
+
+/// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn netloom_set_threads(sim: *mut Simulation, threads: u32) -> c_int {
+    // SAFETY: the caller promises what is asked of a simulation.
+    guarded(-1, || unsafe { simulation(sim) }?.set_threads(threads).map(|()| 0))
+}
+
+/// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn netloom_start(
     sim: *mut Simulation,
     src: u32,
@@ -134,8 +154,8 @@ pub unsafe extern "C" fn netloom_start(
     guarded(-1, || {
         // SAFETY: the caller promises what is asked of a simulation.
         let sim = unsafe { simulation(sim) }?;
-        let now = sim.now();
-        sim.start(Order { src, dst, bytes: Bytes(size), at: now, class: 0 }, tag).map(|()| 0)
+        let at = sim.earliest_start();
+        sim.start(Order { src, dst, bytes: Bytes(size), at, class: 0 }, tag).map(|()| 0)
     })
 }
 

@@ -33,6 +33,7 @@ pub struct Simulation {
     hosts: u32,
     /// Every message with its tag, in order of their tickets.
     sent: Vec<(Order, u64)>,
+    reaction: Time,
 }
 
 impl Simulation {
@@ -40,7 +41,7 @@ impl Simulation {
         let made = Node::parse(source).and_then(DrivenRun::new);
         let run = made.map_err(|problems| problems.to_string())?;
         let hosts = run.run().hosts();
-        Ok(Simulation { run: Some(run), hosts, sent: Vec::new() })
+        Ok(Simulation { run: Some(run), hosts, sent: Vec::new(), reaction: Time::ZERO })
     }
 
     fn run(&mut self) -> Result<&mut DrivenRun, String> {
@@ -53,6 +54,22 @@ impl Simulation {
 
     pub(crate) fn now(&self) -> Time {
         self.run.as_ref().map_or(Time::ZERO, |run| run.run().now())
+    }
+
+    /// The instant at which a message starts that is sent now.
+    pub(crate) fn earliest_start(&self) -> Time {
+        self.run.as_ref().map_or(Time::ZERO, |run| run.run().earliest_start())
+    }
+
+    pub(crate) fn set_reaction(&mut self, reaction: Time) -> Result<(), String> {
+        self.run()?.go(|run| run.set_reaction(reaction, 1)).map_err(|error| error.to_string())?;
+        self.reaction = reaction;
+        Ok(())
+    }
+
+    pub(crate) fn set_threads(&mut self, threads: u32) -> Result<(), String> {
+        let reaction = self.reaction;
+        self.run()?.go(|run| run.set_reaction(reaction, threads as usize)).map_err(|error| error.to_string())
     }
 
     pub(crate) fn start(&mut self, order: Order, tag: u64) -> Result<(), String> {

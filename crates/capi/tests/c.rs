@@ -42,11 +42,19 @@ fn compile(folder: &Path, compiler: &str, flags: &[&str]) -> PathBuf {
 
 #[test]
 fn a_program_in_c_gets_what_a_list_of_its_flows_gives() {
+    // The reaction time in picoseconds.
+    for reaction in [0, 10_000, 2_000_000] {
+        the_program_gets_what_a_list_gives(reaction);
+    }
+}
+
+fn the_program_gets_what_a_list_gives(reaction: u64) {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("s.toml"), SCENARIO).unwrap();
     let program = compile(folder.path(), "cc", &["-std=c99"]);
-    let output = Command::new(program).arg(at("s.toml")).arg(at("driven")).output().unwrap();
+    let output =
+        Command::new(program).arg(at("s.toml")).arg(at("driven")).arg(reaction.to_string()).output().unwrap();
     let printed = succeeded(&output);
 
     // Source, destination, size, tag, start, end, in order of the ends.
@@ -55,6 +63,11 @@ fn a_program_in_c_gets_what_a_list_of_its_flows_gives() {
     assert_eq!(rows.len(), 30);
     assert!(rows.is_sorted_by_key(|row| row[5]));
     assert_eq!(rows.iter().filter(|row| row[3] >= 100).count(), 15, "every request has its answer");
+    // An answer is given as soon as it may be.
+    for answer in rows.iter().filter(|row| row[3] >= 100) {
+        let request = rows.iter().find(|row| row[3] + 100 == answer[3]).unwrap();
+        assert_eq!(answer[4], request[5] + reaction);
+    }
 
     let mut flows = "src,dst,bytes,start_ps\n".to_owned();
     let driven = Outcome::read(&at("driven")).unwrap();

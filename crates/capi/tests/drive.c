@@ -25,12 +25,17 @@ static void refusals(void) {
 }
 
 int main(int argc, char **argv) {
-    CHECK(argc == 3);
+    CHECK(argc == 4);
     refusals();
     netloom_simulation *sim = netloom_open_file(argv[1]);
     CHECK(sim);
     const uint32_t hosts = netloom_hosts(sim);
     CHECK(hosts == 16 && netloom_now(sim) == 0);
+    const uint64_t reaction = strtoull(argv[3], NULL, 10);
+    CHECK(netloom_set_threads(sim, 2) == -1 && strstr(netloom_error(), "threads: expected 1 without a reaction time"));
+    CHECK(netloom_set_reaction(sim, reaction) == 0);
+    if (reaction)
+        CHECK(netloom_set_threads(sim, 2) == 0);
 
     /* Two of the requests later than the others. */
     for (uint32_t host = 1; host < hosts; host++) {
@@ -53,6 +58,10 @@ int main(int argc, char **argv) {
         printf("%u %u %llu %llu %llu %llu\n", done.src, done.dst, (unsigned long long)done.size,
                (unsigned long long)done.tag, (unsigned long long)done.start_ps, (unsigned long long)done.time_ps);
         CHECK(done.time_ps == netloom_now(sim));
+        if (reaction) {
+            CHECK(netloom_start_at(sim, 0, 1, 1, 0, done.time_ps + reaction - 1, 0) == -1);
+            CHECK(strstr(netloom_error(), "after the last completion at"));
+        }
         if (done.tag < 100)
             CHECK(netloom_start(sim, 0, done.src, 5000 + 1000 * done.src, 100 + done.tag) == 0);
     }

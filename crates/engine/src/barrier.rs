@@ -51,8 +51,7 @@ impl SpinBudget {
 
     /// The budget of one of this many threads: zero if they cannot all run at once.
     pub(crate) fn new(threads: usize) -> Self {
-        let cores = available_parallelism().map_or(1, usize::from);
-        let max = if threads <= cores { Self::MAX } else { Duration::ZERO };
+        let max = if threads <= cores() { Self::MAX } else { Duration::ZERO };
         SpinBudget { left: max, max, since: Instant::now() }
     }
 
@@ -73,6 +72,12 @@ impl SpinBudget {
             }
         }
     }
+}
+
+/// How many threads can run at once. To ask takes microseconds, so it is asked once.
+fn cores() -> usize {
+    static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *CORES.get_or_init(|| available_parallelism().map_or(1, usize::from))
 }
 
 /// Spins from one look at the clock to the next: about a microsecond.

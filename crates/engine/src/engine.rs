@@ -7,6 +7,7 @@ use netloom_units::Time;
 use crate::model::Model;
 use crate::setup::{EngineError, Setup};
 use crate::team::{RunEnd, Team};
+use crate::worker::Pause;
 
 /// No event at or after this instant, 106 days of simulated time, is ever run.
 ///
@@ -72,10 +73,9 @@ impl<'m, M: Model> Engine<'m, M> {
         mut observe: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Run<M::Node, M::Payload> {
         let Engine { model, setup, nodes } = self;
-        let partition = setup.partition.clone().unwrap_or_else(|| vec![0; nodes.len()]);
-        let mut team = Team::new(model, &setup, &partition, nodes);
-        while team.run(&mut observe) == RunEnd::Imbalanced {
-            team.rebalance();
+        let mut team = Team::new(model, setup, nodes);
+        while team.run(model, Pause::NEVER, &mut observe) == RunEnd::Imbalanced {
+            team.rebalance(model);
         }
         team.finish()
     }

@@ -72,6 +72,10 @@ pub(crate) struct LocalScheduler<P> {
     /// Timers set for later windows, so far.
     pub(crate) timers: u64,
     pub(crate) tally: u64,
+    /// Nodes that have reported something to what drives the run, in the order in which they did.
+    pub(crate) reports: Vec<u32>,
+    /// One of these pauses the run.
+    pub(crate) pauses: bool,
 }
 
 impl<P: Copy + Default> LocalScheduler<P> {
@@ -95,6 +99,8 @@ impl<P: Copy + Default> LocalScheduler<P> {
             now: Time::ZERO,
             timers: 0,
             tally: 0,
+            reports: Vec::new(),
+            pauses: false,
         }
     }
 
@@ -163,5 +169,11 @@ impl<P: Copy + Default> Scheduler<P> for LocalScheduler<P> {
 
     fn tally(&mut self, amount: u64) {
         self.tally += amount;
+    }
+
+    #[cold]
+    fn report(&mut self, pauses: bool) {
+        self.reports.push(self.current.local);
+        self.pauses |= pauses;
     }
 }

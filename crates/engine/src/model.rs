@@ -69,6 +69,18 @@ pub trait Model: Sync {
         batch.run(&mut HandleEach { model: self, node, id });
     }
 
+    /// The first instant at which a node [may report](Scheduler::report) something because of the messages and timers that are to be handled next, which `pending` shows in any order; [`Time::MAX`] if it
+    /// cannot. It may be too early, but not too late. [`Session`](crate::Session) cuts windows by it.
+    #[inline(always)]
+    fn first_report(
+        &self,
+        node: &Self::Node,
+        pending: impl FnOnce(&mut dyn FnMut(Time, &Self::Payload)),
+    ) -> Time {
+        let _ = (node, pending);
+        Time::ZERO
+    }
+
     /// Does everything that happens inside the node strictly before `until` and needs no message to happen. Returns
     /// the next instant at which something will, if it is known.
     ///
@@ -217,4 +229,7 @@ pub trait Scheduler<P> {
 
     /// Adds to the run's progress count (finished flows, say), which [`Progress`](crate::Progress) reports.
     fn tally(&mut self, amount: u64);
+
+    /// The node holds something for what drives the run from outside: [`Session::take_reports`](crate::Session::take_reports) names the node, and the session `pauses` or not.
+    fn report(&mut self, pauses: bool);
 }

@@ -176,6 +176,12 @@ impl<P: Copy + Default> PendingEvents<P> {
         &self.scheduled
     }
 
+    /// Shows the events of a node's inbox, in the order in which they were added.
+    pub(crate) fn look(&self, slot: usize, node: u32, mut each: impl FnMut(&Event<P>)) {
+        let end = self.ends[slot * self.nodes + node as usize];
+        chunks(&self.next, end, |range| self.pool[range].iter().for_each(&mut each));
+    }
+
     /// Moves the events of a node's inbox to `events`, in the order in which they were added.
     #[inline(never)]
     pub(crate) fn take(&mut self, slot: usize, node: u32, events: &mut Vec<Event<P>>) {

@@ -167,4 +167,7 @@ impl<P> Scheduler<P> for EventList<P> {
     }
 
     fn tally(&mut self, _: u64) {}
+
+    /// A node can be looked at after each of its events.
+    fn report(&mut self, _: bool) {}
 }

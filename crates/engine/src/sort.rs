@@ -93,10 +93,11 @@ impl EventSorter {
         let EventSorter { keys, sorted, .. } = self;
         let count = events.len();
         let mut starts = [0u8; BUCKETS];
-        for (key, event) in keys.iter_mut().zip(events) {
+        // Not by a `for` loop: that asks twice for every event whether it is the last.
+        keys.iter_mut().zip(events).for_each(|(key, event)| {
             *key = event;
             starts[bucket::<BUCKETS>(event)] += 1;
-        }
+        });
         if keys[..count].is_sorted() {
             return &keys[..count];
         }
@@ -117,10 +118,11 @@ impl EventSorter {
         let count = events.len();
         let starts = starts.first_chunk_mut::<BUCKETS>().expect("no more buckets than events");
         starts.fill(0);
-        for (key, event) in keys.iter_mut().zip(events) {
+        // Not by a `for` loop: that asks twice for every event whether it is the last.
+        keys.iter_mut().zip(events).for_each(|(key, event)| {
             *key = event;
             starts[bucket::<BUCKETS>(event)] += 1;
-        }
+        });
         if keys[..count].is_sorted() {
             return &keys[..count];
         }

@@ -20,7 +20,7 @@ use crate::setup::Setup;
 use crate::sort::EventSorter;
 use crate::wheel::{Event, Wheel};
 use crate::window_plan::WindowPlan;
-use crate::worker::{P, Worker};
+use crate::worker::{P, Pause, Worker};
 
 /// When the work of threads is compared, so that nodes are partitioned anew.
 #[derive(Clone, Debug)]
@@ -75,35 +75,34 @@ pub(crate) enum RunEnd {
     Imbalanced,
 }
 
-pub(crate) struct Team<'e, M: Model> {
-    model: &'e M,
-    setup: &'e Setup,
+pub(crate) struct Team<M: Model> {
+    setup: Setup,
     plan: WindowPlan,
     /// Per thread.
-    workers: Vec<Worker<'e, M>>,
+    workers: Vec<Worker<M>>,
     locations: Arc<[NodeLocation]>,
     is_stopped: bool,
     rebalance_count: u32,
 }
 
-impl<'e, M: Model> Team<'e, M> {
-    pub(crate) fn new(model: &'e M, setup: &'e Setup, partition: &[u16], nodes: Vec<M::Node>) -> Self {
+impl<M: Model> Team<M> {
+    pub(crate) fn new(model: &M, setup: Setup, nodes: Vec<M::Node>) -> Self {
+        let partition = setup.partition.clone().unwrap_or_else(|| vec![0; nodes.len()]);
         let threads = partition.iter().max().map_or(1, |&last| usize::from(last) + 1);
         let mut team = Team {
-            model,
+            plan: WindowPlan::new(&setup),
             setup,
-            plan: WindowPlan::new(setup),
             workers: Vec::new(),
             locations: Arc::new([]),
             is_stopped: false,
             rebalance_count: 0,
         };
-        team.place(threads, partition, nodes);
+        team.place(model, threads, &partition, nodes);
         team
     }
 
     /// Puts every node into its partition, and makes the workers.
-    fn place(&mut self, threads: usize, partition: &[u16], nodes: Vec<M::Node>) {
+    fn place(&mut self, model: &M, threads: usize, partition: &[u16], nodes: Vec<M::Node>) {
         let mut locations = Vec::with_capacity(nodes.len());
         let mut members: Vec<(Vec<NodeIndex>, Vec<M::Node>)> =
             (0..threads).map(|_| Default::default()).collect();
@@ -115,19 +114,21 @@ impl<'e, M: Model> Team<'e, M> {
         }
         self.locations = locations.into();
         let members = members.into_iter().enumerate();
-        self.workers =
-            members.map(|(partition, (ids, nodes))| self.worker(threads, partition, ids, nodes)).collect();
+        self.workers = members
+            .map(|(partition, (ids, nodes))| self.worker(model, threads, partition, ids, nodes))
+            .collect();
     }
 
     /// The worker of a partition.
     fn worker(
         &self,
+        model: &M,
         threads: usize,
         partition: usize,
         ids: Vec<NodeIndex>,
         nodes: Vec<M::Node>,
-    ) -> Worker<'e, M> {
-        let Team { model, setup, plan, ref locations, .. } = *self;
+    ) -> Worker<M> {
+        let Team { setup, plan, locations, .. } = self;
         let partition = narrow::<u32>(partition);
         let is_odd = setup.bipartition.as_ref().map(|sides| &*sides.is_odd);
         let is_odd = is_odd.filter(|_| plan.windows.step() > 1);
@@ -141,13 +142,11 @@ impl<'e, M: Model> Team<'e, M> {
         let locations = (threads > 1).then(|| Arc::clone(locations));
         let counts_loads = threads > 1 && setup.rebalance.is_some();
         Worker {
-            model,
             loads: vec![0; if counts_loads { ids.len() } else { 0 }],
             scheduler: LocalScheduler::new(partition, locations, wheel, threads),
             nodes,
             ids,
             batch_order,
-            is_odd,
             limit: plan.limit,
             start: Time::ZERO,
             waiting_past_limit: BTreeSet::new(),
@@ -157,44 +156,55 @@ impl<'e, M: Model> Team<'e, M> {
             large_order: Vec::new(),
             past_limit: Vec::new(),
             is_cut: false,
+            goes_on: false,
+            ran_until: Time::ZERO,
             handled: 0,
+            has_started: false,
             epochs: 0,
             work: [0; 2],
         }
     }
 
     /// Runs until nothing is left to happen, the observer stops the run, or the work of threads differs too much.
-    pub(crate) fn run(&mut self, observe: &mut impl FnMut(Progress) -> ControlFlow<()>) -> RunEnd {
+    pub(crate) fn run(
+        &mut self,
+        model: &M,
+        pause: Pause,
+        observe: &mut impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> RunEnd {
         let exchange = Exchange::new(self.workers.len());
-        let plan = self.plan;
+        let how = (self.plan, &self.setup, pause);
         let rebalance = self.setup.rebalance.as_ref().filter(|_| self.workers.len() > 1);
         let (first, rest) = self.workers.split_first_mut().expect("there is at least one thread");
-        let end = std::thread::scope(|scope| {
-            let exchange = &exchange;
-            let threads: Vec<_> = rest
-                .iter_mut()
-                .map(|worker| {
-                    let observe = None::<fn(Progress) -> ControlFlow<()>>;
-                    scope.spawn(move || worker.run(exchange, plan, rebalance, observe))
-                })
-                .collect();
-            let end = first.run(exchange, plan, rebalance, Some(observe));
-            for thread in threads {
-                if let Err(panic) = thread.join() {
-                    std::panic::resume_unwind(panic);
+        let end = match rest {
+            [] => first.run(model, &exchange, how, rebalance, Some(observe)),
+            _ => std::thread::scope(|scope| {
+                let exchange = &exchange;
+                let threads: Vec<_> = rest
+                    .iter_mut()
+                    .map(|worker| {
+                        let observe = None::<fn(Progress) -> ControlFlow<()>>;
+                        scope.spawn(move || worker.run(model, exchange, how, rebalance, observe))
+                    })
+                    .collect();
+                let end = first.run(model, exchange, how, rebalance, Some(observe));
+                for thread in threads {
+                    if let Err(panic) = thread.join() {
+                        std::panic::resume_unwind(panic);
+                    }
                 }
-            }
-            end
-        });
+                end
+            }),
+        };
         self.is_stopped = exchange.is_stopped() && end == RunEnd::Finished;
         end
     }
 
     /// Partitions the nodes anew by what was counted, if that pays off.
-    pub(crate) fn rebalance(&mut self) {
-        let Team { model, setup, ref locations, ref workers, .. } = *self;
+    pub(crate) fn rebalance(&mut self, model: &M) {
+        let Team { setup, plan, locations, workers, .. } = self;
         let mut loads = vec![0; locations.len()];
-        for worker in workers {
+        for worker in workers.iter() {
             worker
                 .ids
                 .iter()
@@ -204,7 +214,8 @@ impl<'e, M: Model> Team<'e, M> {
         let threads = workers.len();
         let order =
             setup.order.clone().unwrap_or_else(|| (0..narrow::<NodeIndex>(locations.len())).collect());
-        let deferred = workers[0].is_odd.map(|is_odd| deferred_nodes(model, &order, is_odd, threads));
+        let is_odd = setup.bipartition.as_ref().filter(|_| plan.windows.step() > 1);
+        let deferred = is_odd.map(|sides| deferred_nodes(model, &order, &sides.is_odd, threads));
         // One more each, so that idle nodes are shared, too.
         let partition = contiguous(&order, deferred.as_deref(), |node| loads[node as usize] + 1, threads);
         let mut work = vec![Work::default(); threads];
@@ -215,16 +226,17 @@ impl<'e, M: Model> Team<'e, M> {
         let (now, _) = imbalance(self.workers.iter().map(|worker| worker.work));
         let (then, mean) = imbalance(work.into_iter());
         if pays_off((now.saturating_sub(then), mean), partition.len()) {
-            self.move_nodes(&partition);
+            self.move_nodes(model, &partition);
             self.rebalance_count += 1;
         }
     }
 
     /// Moves all nodes, with their pending events, to new workers, which continue with the next window.
-    fn move_nodes(&mut self, partition: &[u16]) {
+    fn move_nodes(&mut self, model: &M, partition: &[u16]) {
         let old = std::mem::take(&mut self.workers);
         let threads = old.len();
         let (current, epochs) = (old[0].scheduler.wheel.current(), old[0].epochs);
+        let ran_until = old[0].ran_until;
         let mut rest = Vec::with_capacity(threads);
         let mut nodes: Vec<Option<M::Node>> = (0..partition.len()).map(|_| None).collect();
         for Worker { ids, nodes: of, scheduler, waiting_past_limit, past_limit, is_cut, handled, .. } in old {
@@ -232,6 +244,7 @@ impl<'e, M: Model> Team<'e, M> {
             rest.push((ids, scheduler, waiting_past_limit, past_limit, is_cut, handled));
         }
         self.place(
+            model,
             threads,
             partition,
             nodes.into_iter().map(|node| node.expect("every node is in a partition")).collect(),
@@ -240,6 +253,8 @@ impl<'e, M: Model> Team<'e, M> {
         for worker in workers.iter_mut() {
             worker.scheduler.wheel.begin_at(current);
             worker.epochs = epochs;
+            worker.has_started = true;
+            worker.ran_until = ran_until;
         }
         for (ids, scheduler, waiting_past_limit, mut past_limit, is_cut, handled) in rest {
             // The counts are sums over all threads.
@@ -250,6 +265,12 @@ impl<'e, M: Model> Team<'e, M> {
             first.is_cut |= is_cut;
             first.past_limit.append(&mut past_limit);
             let location = |local: u32| locations[ids[local as usize] as usize];
+            for &local in &scheduler.reports {
+                let NodeLocation { partition, local } = location(local);
+                let to = &mut workers[partition as usize].scheduler;
+                to.reports.push(local);
+                to.pauses |= scheduler.pauses;
+            }
             for local in waiting_past_limit {
                 let NodeLocation { partition, local } = location(local);
                 workers[partition as usize].waiting_past_limit.insert(local);
@@ -269,10 +290,67 @@ impl<'e, M: Model> Team<'e, M> {
         }
     }
 
+    /// Starts the nodes of a run whose threads meet after every window, so that it can pause there.
+    pub(crate) fn start_session(&mut self, model: &M) {
+        self.plan.epoch = 1;
+        let Team { setup, workers, .. } = self;
+        workers.iter_mut().for_each(|worker| worker.start_nodes(model, setup));
+    }
+
+    /// Whether the last run has been stopped, by its observer or by a report.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// The end of the last window that has been run, or where a pause has cut it.
+    pub(crate) fn ran_until(&self) -> Time {
+        self.workers[0].ran_until
+    }
+
+    /// Whether nothing is left to happen before the limit.
+    pub(crate) fn is_done(&self) -> bool {
+        let is_done = |scheduler: &LocalScheduler<_>| {
+            scheduler.wheel.is_empty() && scheduler.outboxes.iter().all(Outbox::is_empty)
+        };
+        self.workers.iter().all(|worker| is_done(&worker.scheduler))
+    }
+
+    /// Messages handled so far, timers not counted.
+    pub(crate) fn messages(&self) -> u64 {
+        self.workers.iter().fold(0, |sum, worker| sum.wrapping_add(worker.messages()))
+    }
+
+    /// Sets a timer of a node, between two runs, at an instant from that on to which all has been run. Nodes must have [started](Model::start), and there is no bipartition.
+    pub(crate) fn set_timer(&mut self, node: NodeIndex, at: Time, payload: P<M>) {
+        let NodeLocation { partition, local } = self.locations[node as usize];
+        let Worker { scheduler, limit, is_cut, .. } = &mut self.workers[partition as usize];
+        if at >= *limit {
+            *is_cut = true;
+            return;
+        }
+        scheduler.timers += 1;
+        scheduler.wheel.insert_between_epochs(Event { at, source: TIMER, node: local, payload });
+    }
+
+    /// Whether nodes have [reported](crate::Scheduler::report) something that pauses the run and has not been [taken](Self::take_reports).
+    pub(crate) fn pauses(&self) -> bool {
+        self.workers.iter().any(|worker| worker.scheduler.pauses)
+    }
+
+    /// Calls `each` with every node that has [reported](crate::Scheduler::report) something since the last call.
+    pub(crate) fn take_reports(&mut self, mut each: impl FnMut(NodeIndex, &mut M::Node)) {
+        for Worker { scheduler, nodes, ids, .. } in &mut self.workers {
+            scheduler.pauses = false;
+            for local in scheduler.reports.drain(..) {
+                each(ids[local as usize], &mut nodes[local as usize]);
+            }
+        }
+    }
+
     /// The outcome of a run that has ended.
     pub(crate) fn finish(self) -> Run<M::Node, M::Payload> {
         let Team { workers, locations, plan, setup, is_stopped, rebalance_count, .. } = self;
-        let is_idle = |worker: &Worker<'_, M>| {
+        let is_idle = |worker: &Worker<M>| {
             worker.scheduler.wheel.is_empty() && worker.waiting_past_limit.is_empty() && !worker.is_cut
         };
         let out_of_time = !is_stopped && setup.until > plan.limit && !workers.iter().all(is_idle);

@@ -335,6 +335,16 @@ impl<P: Copy + Default> Wheel<P> {
         self.inboxes.take(self.cursor.slot, node, events);
     }
 
+    /// Shows a node's events of the current window, in the order in which they were added.
+    pub(crate) fn inbox(&self, node: u32, each: impl FnMut(&Event<P>)) {
+        self.inboxes.look(self.slot(self.current), node, each);
+    }
+
+    /// Puts an event back that has been [taken out](Self::take_inbox): it is not due before the pause that cuts the current window.
+    pub(crate) fn put_back(&mut self, event: Event<P>) {
+        self.insert_near(self.current, event.node, || event);
+    }
+
     /// Begins to prefetch a node's events of the current window, or the next one.
     #[inline]
     pub(crate) fn prefetch_cursor(&self, is_in_next: bool, node: u32) -> PrefetchCursor {
@@ -357,6 +367,18 @@ impl<P: Copy + Default> Wheel<P> {
         let mut events = self.inboxes.into_events();
         self.overflow.into_values().for_each(|mut overflow| events.append(&mut overflow.events));
         events
+    }
+
+    /// The current window has been run up to a pause: nodes with something left in it are scheduled there again.
+    pub(crate) fn pause(&mut self) {
+        let slot = self.slot(self.current);
+        self.inboxes.finish_before(slot, u32::MAX);
+        self.inboxes.reschedule(slot);
+    }
+
+    /// Adds a timer between two epochs, for an instant to which no node has come. There is no bipartition.
+    pub(crate) fn insert_between_epochs(&mut self, event: Event<P>) {
+        self.insert_into(self.windows.of(event.at, 0), event);
     }
 
     /// Ends the current window, and of the next one the batches with ranks below `fused_end`. `is_cut`: nodes may have set timers for the rest of the current one, which is not run.

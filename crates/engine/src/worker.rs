@@ -12,6 +12,7 @@ use crate::exchange::{Exchange, ThreadHandle};
 use crate::local::{CurrentNode, LocalScheduler};
 use crate::model::{Model, NodeIndex, TIMER};
 use crate::pending::PrefetchCursor;
+use crate::setup::Setup;
 use crate::sort::EventSorter;
 use crate::team::{Rebalance, RunEnd, Work, imbalance, pays_off};
 use crate::wheel::Event;
@@ -33,16 +34,29 @@ impl WindowBounds {
     }
 }
 
+/// Where a run ends for now, besides where [nodes report](Scheduler::report) something.
+#[derive(Clone, Copy)]
+pub(crate) struct Pause {
+    /// Nothing at or after this instant is run; a window is cut there.
+    pub(crate) until: Time,
+    /// Whether it pauses where nodes report something.
+    pub(crate) at_reports: bool,
+    /// What reports cause comes no earlier than this after it: a window is cut this long after the first instant at which a node of it may report something. [`Time::MAX`]: windows are so short that none need be cut.
+    pub(crate) reaction: Time,
+}
+
+impl Pause {
+    /// None.
+    pub(crate) const NEVER: Pause = Pause { until: Time::MAX, at_reports: false, reaction: Time::MAX };
+}
+
 /// One thread of a run, and the nodes that it runs.
 // Aligned as [`Outbox`](crate::exchange::Outbox) is, and for the same reason.
 #[repr(align(128))]
-pub(crate) struct Worker<'e, M: Model> {
-    pub(crate) model: &'e M,
+pub(crate) struct Worker<M: Model> {
     pub(crate) nodes: Vec<M::Node>,
     pub(crate) ids: Vec<NodeIndex>,
     pub(crate) batch_order: BatchOrder,
-    /// If there is a bipartition: for every node of the run, whether it is on the odd side.
-    pub(crate) is_odd: Option<&'e [bool]>,
     pub(crate) limit: Time,
     /// Of the window being run.
     pub(crate) start: Time,
@@ -59,8 +73,14 @@ pub(crate) struct Worker<'e, M: Model> {
     pub(crate) past_limit: Vec<P<M>>,
     /// Whether it cut off messages or timers.
     pub(crate) is_cut: bool,
+    /// Whether a [pause](Pause) cuts the window being run, so that what is cut off is run later.
+    pub(crate) goes_on: bool,
+    /// The end of the last window, or where a pause has cut it.
+    pub(crate) ran_until: Time,
     /// Messages, and timers set for later windows.
     pub(crate) handled: u64,
+    /// Whether its nodes, or those of its predecessors, have started.
+    pub(crate) has_started: bool,
     /// Epochs that have been run, by this thread or by its predecessors.
     pub(crate) epochs: u64,
     /// Batches and events since the threads' [work](Rebalance) was last compared.
@@ -71,22 +91,23 @@ pub(crate) struct Worker<'e, M: Model> {
 
 pub(crate) type P<M> = <M as Model>::Payload;
 
-impl<M: Model> Worker<'_, M> {
+impl<M: Model> Worker<M> {
     /// Runs the nodes until all is done, or some threads have too much to do.
     pub(crate) fn run(
         &mut self,
+        model: &M,
         exchange: &Exchange<Event<P<M>>>,
-        plan: WindowPlan,
+        (plan, setup, pause): (WindowPlan, &Setup, Pause),
         rebalance: Option<&Rebalance>,
         mut observe: Option<impl FnMut(Progress) -> ControlFlow<()>>,
     ) -> RunEnd {
         let mut thread = exchange.thread(self.scheduler.partition as usize);
-        if self.epochs == 0 {
-            self.start_nodes();
+        if !self.has_started {
+            self.start_nodes(model, setup);
         }
         let mut end = RunEnd::Finished;
         while let Some(window) = self.sync(&mut thread) {
-            if plan.windows.start(window) >= self.limit {
+            if plan.windows.start(window) >= self.limit.min(pause.until) || self.ran_until >= pause.until {
                 break;
             }
             if rebalance.is_some_and(|rebalance| rebalance.is_checked_after(self.epochs)) {
@@ -99,13 +120,21 @@ impl<M: Model> Worker<'_, M> {
                 let is_fused = self.batch_order.fused_end > 0
                     && self.windows.side(window) == 0
                     && self.windows.start(window + 1) < self.limit;
-                self.run_window(window, is_fused);
+                let mut cut = pause.until;
+                if pause.reaction.0 < self.windows.length() {
+                    cut = cut.min(self.first_reaction(model, window, pause.reaction));
+                }
+                self.run_window(model, window, is_fused, cut);
             }
             self.epochs += 1;
+            if pause.at_reports && self.scheduler.pauses {
+                thread.stop();
+            }
             thread.publish(self.scheduler.tally, self.messages(), self.work);
             let Some(observe) = &mut observe else { continue };
             let (tally, messages) = thread.published();
-            if observe(Progress { time: plan.windows.start(epoch_end), tally, messages }).is_break() {
+            let time = plan.windows.start(epoch_end).min(self.ran_until);
+            if observe(Progress { time, tally, messages }).is_break() {
                 thread.stop();
             } else if rebalance.is_some_and(|rebalance| rebalance.is_checked_after(self.epochs))
                 && pays_off(imbalance(thread.published_work()), self.scheduler.nodes())
@@ -119,17 +148,19 @@ impl<M: Model> Worker<'_, M> {
 
     /// Messages handled so far, less the timers of later windows that still wait. What is missing here may be in another
     /// thread's count, so that only the sum over all threads has a meaning.
-    fn messages(&self) -> u64 {
+    pub(crate) fn messages(&self) -> u64 {
         self.handled.wrapping_sub(self.scheduler.timers)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "nodes have indices of 32 bits: Team::place")]
-    fn start_nodes(&mut self) {
+    pub(crate) fn start_nodes(&mut self, model: &M, setup: &Setup) {
+        self.has_started = true;
+        let is_odd = setup.bipartition.as_ref().filter(|_| self.windows.step() > 1);
         for local in 0..self.nodes.len() {
             self.scheduler.current = CurrentNode { local: local as u32, window_end: Time::ZERO };
-            let side = self.is_odd.is_some_and(|is_odd| is_odd[self.ids[local] as usize]);
+            let side = is_odd.is_some_and(|sides| sides.is_odd[self.ids[local] as usize]);
             self.scheduler.wheel.begin(u64::from(side));
-            self.model.start(&mut self.nodes[local], self.ids[local], &mut self.scheduler);
+            model.start(&mut self.nodes[local], self.ids[local], &mut self.scheduler);
         }
     }
 
@@ -145,16 +176,38 @@ impl<M: Model> Worker<'_, M> {
         next.filter(|&window| window >= wheel.current())
     }
 
-    /// Runs the batches of a window and, if `is_fused`, those of the next one whose nodes come [before `fused_end`](BatchOrder::fused_end).
-    fn run_window(&mut self, window: u64, is_fused: bool) {
+    /// When something may come from outside at the earliest that the first report of a window causes.
+    #[cold]
+    #[inline(never)]
+    fn first_reaction(&mut self, model: &M, window: u64, reaction: Time) -> Time {
+        let Worker { windows, nodes, batch_order, scheduler, .. } = self;
+        let start = windows.start(window);
+        let wheel = &scheduler.wheel;
+        let mut ranks = wheel.scheduled();
+        let mut first = Time::MAX;
+        loop {
+            let rank = wheel.next_batch(&mut ranks);
+            let Some(&local) = batch_order.nodes.get(rank as usize) else { break };
+            let pending = |each: &mut dyn FnMut(Time, &P<M>)| {
+                wheel.inbox(local, |event| each(event.at, &event.payload));
+            };
+            first = first.min(model.first_report(&nodes[local as usize], pending));
+        }
+        Time(first.max(start).max(self.ran_until).0.saturating_add(reaction.0))
+    }
+
+    /// Runs the batches of a window, as far as they come before `cut`, and, if `is_fused`, those of the next one whose nodes come [before `fused_end`](BatchOrder::fused_end).
+    fn run_window(&mut self, model: &M, window: u64, is_fused: bool, cut: Time) {
+        self.goes_on = cut < self.limit;
         let Worker { windows, limit, scheduler: LocalScheduler { wheel, .. }, .. } = self;
-        let mut bounds = [WindowBounds::new(windows.start(window), wheel.begin_window(), *limit); 2];
+        let limit = cut.min(*limit);
+        let mut bounds = [WindowBounds::new(windows.start(window), wheel.begin_window(), limit); 2];
         // The ranks of the batches to come, as far as they are known: two of this window, and one of the next.
         let mut ranks = wheel.scheduled();
         let (mut now, mut next) = ([wheel.next_batch(&mut ranks), wheel.next_batch(&mut ranks)], u32::MAX);
         let mut end = u32::MAX;
         if is_fused {
-            bounds[1] = WindowBounds::new(windows.start(window + 1), wheel.begin_next_window(), *limit);
+            bounds[1] = WindowBounds::new(windows.start(window + 1), wheel.begin_next_window(), limit);
             next = wheel.first_batch_of_next(0);
             end = self.batch_order.fused_end;
         }
@@ -179,10 +232,10 @@ impl<M: Model> Worker<'_, M> {
                 self.start = bounds[usize::from(is_in_next)].start;
             }
             match next < now[0] {
-                true => self.prefetch(next, true, now[0]),
-                false => self.prefetch(now[0], false, now[1].min(next)),
+                true => self.prefetch(model, next, true, now[0]),
+                false => self.prefetch(model, now[0], false, now[1].min(next)),
             }
-            self.run_batch(local, &bounds[usize::from(is_in_next)]);
+            self.run_batch(model, local, &bounds[usize::from(is_in_next)]);
             batches += 1;
             if is_fused && now[0] - rank > 1 {
                 // The batch may have scheduled a node before that one.
@@ -193,15 +246,18 @@ impl<M: Model> Worker<'_, M> {
             self.scheduler.wheel.swap_windows();
         }
         self.work[self.windows.side(window)] += batches + self.handled - handled;
-        self.scheduler.wheel.finish(if is_fused { end } else { 0 }, !bounds[0].is_whole);
+        self.ran_until = bounds[0].end;
+        match self.goes_on && !bounds[0].is_whole {
+            true => self.scheduler.wheel.pause(),
+            false => self.scheduler.wheel.finish(if is_fused { end } else { 0 }, !bounds[0].is_whole),
+        }
     }
 
     /// Prefetches what the next batch will touch, which is one of the next window or not, and what leads to it for the one after it, both given by their ranks: step
     /// by step, as each step leads to the next one.
     #[inline(never)]
-    fn prefetch(&mut self, next: u32, is_in_next: bool, after: u32) {
-        let Worker { model, nodes, batch_order, scheduler: LocalScheduler { wheel, prefetch, .. }, .. } =
-            self;
+    fn prefetch(&mut self, model: &M, next: u32, is_in_next: bool, after: u32) {
+        let Worker { nodes, batch_order, scheduler: LocalScheduler { wheel, prefetch, .. }, .. } = self;
         if let Some(&node) = batch_order.nodes.get(after as usize) {
             model.prefetch_node(&nodes[node as usize]);
         }
@@ -218,7 +274,7 @@ impl<M: Model> Worker<'_, M> {
         clippy::cast_possible_truncation,
         reason = "fewer than 2³² messages are under way: PendingEvents::allocate_chunk"
     )]
-    fn run_batch(&mut self, local: u32, &WindowBounds { end, is_whole, .. }: &WindowBounds) {
+    fn run_batch(&mut self, model: &M, local: u32, &WindowBounds { end, is_whole, .. }: &WindowBounds) {
         self.scheduler.current = CurrentNode { local, window_end: end };
         self.scheduler.now = self.start;
         self.scheduler.wheel.take_inbox(local, &mut self.events);
@@ -226,11 +282,11 @@ impl<M: Model> Worker<'_, M> {
             *load = load.saturating_add(1 + self.events.len() as u32);
         }
         if is_whole && EventSorter::takes(self.events.len()) {
-            self.handle_events(local);
+            self.handle_events(model, local);
         } else {
-            self.handle_large_or_cut(local, end);
+            self.handle_large_or_cut(model, local, end);
         }
-        let Worker { model, nodes, ids, scheduler, limit, waiting_past_limit, .. } = self;
+        let Worker { nodes, ids, scheduler, limit, waiting_past_limit, .. } = self;
         let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
         let next = loop {
             if scheduler.next_timer < end {
@@ -258,23 +314,22 @@ impl<M: Model> Worker<'_, M> {
 
     /// Handles a batch's events by (time, source, order of sending).
     #[inline]
-    fn handle_events(&mut self, local: u32) {
-        let Worker { model, nodes, ids, scheduler, events, sorter, handled, start, .. } = self;
+    fn handle_events(&mut self, model: &M, local: u32) {
+        let Worker { nodes, ids, scheduler, events, sorter, handled, start, .. } = self;
         *handled += events.len() as u64;
         let order = sorter.sort(*start, events.iter().map(|event| (event.at, event.source)));
         let events = Events { order, events, scheduler };
         model.run_batch(&mut nodes[local as usize], ids[local as usize], events);
     }
 
-    /// [`Self::handle_events`] of a batch with too many events for the sorter, or of a window that the run's limit cuts.
+    /// [`Self::handle_events`] of a batch with too many events for the sorter, or of a window that the run's limit or a pause cuts.
     #[cold]
     #[expect(
         clippy::cast_possible_truncation,
         reason = "fewer than 2³² messages are under way: PendingEvents::allocate_chunk"
     )]
-    fn handle_large_or_cut(&mut self, local: u32, end: Time) {
+    fn handle_large_or_cut(&mut self, model: &M, local: u32, end: Time) {
         let Worker {
-            model,
             nodes,
             ids,
             scheduler,
@@ -282,6 +337,7 @@ impl<M: Model> Worker<'_, M> {
             large_order,
             past_limit,
             is_cut,
+            goes_on,
             handled,
             start,
             ..
@@ -294,9 +350,14 @@ impl<M: Model> Worker<'_, M> {
                 large_order.push((key, index as u32));
                 continue;
             }
+            if *goes_on {
+                scheduler.wheel.put_back(Event { node: local, ..*event });
+                continue;
+            }
             *is_cut = true;
             match event.source {
-                TIMER => scheduler.timers -= 1,
+                // It may have been counted by another thread.
+                TIMER => scheduler.timers = scheduler.timers.wrapping_sub(1),
                 _ => past_limit.push(event.payload),
             }
         }

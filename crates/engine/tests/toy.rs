@@ -1,8 +1,8 @@
 //! A toy network of forwarding nodes, run by both executors and by any number of threads.
 
 use netloom_engine::{
-    Bipartition, Due, Engine, EngineError, Model, NodeIndex, Rebalance, Run, Scheduler, Setup, TIMER,
-    contiguous, deferred_nodes, reference,
+    Bipartition, Due, Engine, EngineError, Model, NodeIndex, Rebalance, Run, Scheduler, Session, Setup,
+    TIMER, contiguous, deferred_nodes, reference,
 };
 use netloom_units::Time;
 use netloom_units::random;
@@ -35,6 +35,8 @@ struct Server {
     queue: std::collections::VecDeque<(u32, Time)>,
     free_at: Time,
     log: Vec<(u64, u32, u32)>,
+    /// When it has reported something, as far as that has not been taken.
+    reports: Vec<Time>,
 }
 
 impl PartialEq for Server {
@@ -74,6 +76,17 @@ impl Model for Toss {
         self.is_bipartite || self.is_line
     }
 
+    fn first_report(&self, _: &Server, pending: impl FnOnce(&mut dyn FnMut(Time, &Note))) -> Time {
+        let mut first = Time::MAX;
+        // Ticks that come later in the window are set by those.
+        pending(&mut |at, note| {
+            if matches!(note, Note::Tick(_)) {
+                first = first.min(at);
+            }
+        });
+        first
+    }
+
     fn start(&self, _: &mut Server, id: NodeIndex, out: &mut impl Scheduler<Note>) {
         for token in 0..self.tokens {
             out.timer(Time(u64::from(token % 3)), Note::Token(token * 100 + id));
@@ -99,6 +112,12 @@ impl Model for Toss {
             Note::Tick(count) => {
                 node.log.push((at.0, TIMER, count));
                 out.tally(1);
+                if count % 9 == 4 {
+                    // Others are no matter of haste.
+                    let is_urgent = count % 2 == 0;
+                    node.reports.extend(is_urgent.then_some(at));
+                    out.report(is_urgent);
+                }
                 if count < 50 {
                     // Sometimes several ticks fall into one instant or window, sometimes one beyond the near windows.
                     let step = if count % 7 == 0 { 1_000_000 } else { u64::from(count % 4) * 37 };
@@ -171,6 +190,7 @@ fn servers(seed: u64) -> Vec<Server> {
             queue: Default::default(),
             free_at: Time::ZERO,
             log: Vec::new(),
+            reports: Vec::new(),
         })
         .collect()
 }
@@ -249,6 +269,68 @@ proptest! {
         let finished = run.nodes.iter().flat_map(|n| &n.log).filter(|(_, s, t)| *s < STATE && *t >= 12_000_000).count();
         let waiting_to_retire = run.nodes.iter().flat_map(|n| &n.queue).filter(|(t, _)| *t >= 12_000_000).count();
         prop_assert_eq!(run.pending.len() + queued + finished - waiting_to_retire, born);
+    }
+}
+
+/// What a driver answers to the reports of nodes: a token for another node, so long after.
+fn answers(mut reports: Vec<(Time, NodeIndex)>, after: u64) -> impl Iterator<Item = (NodeIndex, Time, Note)> {
+    reports.sort_unstable();
+    let answer = move |(at, node): (Time, NodeIndex)| {
+        ((node * 5 + 3) % NODES, at + Time(after), Note::Token(8_000_000 + node))
+    };
+    reports.into_iter().map(answer)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Wherever it pauses, whatever the reaction time and the number of threads.
+    #[test]
+    fn a_session_gives_what_one_event_after_the_other_gives(
+        seed in any::<u64>(),
+        latency in 100..5_000u64,
+        reaction in prop_oneof![1..40u64, 40..9_000u64],
+        late in 0..5_000u64,
+        pauses in prop::collection::btree_set(0..2_000_000u64, 0..12),
+        threads in 1..4usize,
+        first_check in prop::option::of(prop_oneof![Just(1u64), Just(4)]),
+    ) {
+        let model = Toss { latency: Time(latency), more: [Time::ZERO; 2], service: Time(300), tokens: 3, hops: 12, is_bipartite: false, is_line: false, favourite: Some(2) };
+        let after = reaction + late;
+        let mut steps = reference::Stepper::new(&model, servers(seed));
+        while let Some(node) = steps.step(&model) {
+            let reports = std::mem::take(&mut steps.node_mut(node).reports);
+            for (to, at, note) in answers(reports.into_iter().map(|at| (at, node)).collect(), after) {
+                steps.timer(to, at, note);
+            }
+        }
+        let messages = steps.messages();
+        let (expected, _) = steps.finish();
+
+        let order: Vec<NodeIndex> = (0..NODES).collect();
+        let setup = Setup {
+            partition: Some(contiguous(&order, None, |_| 1, threads)),
+            rebalance: first_check.map(|first_check| Rebalance { first_check }),
+            order: Some(order),
+            ..Setup::new(Time(latency))
+        };
+        let mut session = Session::new(&model, servers(seed), setup, Time(reaction)).unwrap();
+        for until in pauses.into_iter().map(Time).chain([Time::MAX]) {
+            while !session.is_done() && session.reached() < until {
+                session.run(&model, until, |_| std::ops::ControlFlow::Continue(()));
+                let mut reports = Vec::new();
+                session.take_reports(|id, node| reports.extend(node.reports.drain(..).map(|at| (at, id))));
+                prop_assert!(reports.iter().all(|&(at, _)| at < until));
+                for (to, at, note) in answers(reports, after) {
+                    session.timer(to, at, note);
+                }
+            }
+            prop_assert!(session.is_done() || session.reached() == until);
+        }
+        prop_assert_eq!(session.messages(), messages);
+        let run = session.finish();
+        prop_assert_eq!(run.nodes, expected);
+        prop_assert!(run.pending.is_empty());
     }
 }
 

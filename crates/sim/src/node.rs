@@ -119,6 +119,19 @@ impl Model for World {
         true
     }
 
+    fn first_report(&self, node: &Node, pending: impl FnOnce(&mut dyn FnMut(Time, &Message))) -> Time {
+        match node {
+            Node::Host(host) => host.first_completion(self, pending),
+            Node::Switch(_) | Node::InServer => Time::MAX,
+            // A host with which nothing has been done yet looks like any other; what servers' NICs hold back is not looked for.
+            Node::Untouched | Node::Server(_) => {
+                let mut first = Time::MAX;
+                pending(&mut |at, _| first = first.min(at));
+                first
+            }
+        }
+    }
+
     fn start(&self, node: &mut Node, id: NodeIndex, out: &mut impl Scheduler<Message>) {
         match node {
             Node::Host(host) => host.start(out),

@@ -6,7 +6,7 @@ use common::*;
 use netloom_fabric::{Fabric, FabricOptions};
 use netloom_record::Records;
 use netloom_sim::{Completion, Driven, Order, SimConfig, Simulation};
-use netloom_topology::Network;
+use netloom_topology::{Dragonfly, Network, Topology};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Idle, Message, Pattern, Plan};
 
@@ -25,8 +25,12 @@ fn listed(network: &Network, config: &SimConfig, orders: &[Order], threads: usiz
 
 /// What arrives is answered to another host at the same instant, so that everything depends on the network.
 fn chain(network: &Network, config: &SimConfig, answers: usize) -> (Vec<Order>, Records) {
-    let hosts = network.hosts();
-    let mut run = driven(network, config);
+    chain_after(Time::ZERO, driven(network, config), answers)
+}
+
+/// What arrives is answered so long after.
+fn chain_after(reaction: Time, mut run: Driven, answers: usize) -> (Vec<Order>, Records) {
+    let hosts = run.hosts();
     let mut orders: Vec<Order> = Vec::new();
     for src in 0..hosts {
         let dst = (src + hosts / 2) % hosts;
@@ -41,7 +45,7 @@ fn chain(network: &Network, config: &SimConfig, answers: usize) -> (Vec<Order>, 
             let done = orders[ticket.0 as usize];
             let dst = (done.dst + 1 + ticket.0 * 7 % (hosts - 1)) % hosts;
             let bytes = Bytes(1 + done.bytes.0 * 3 / 2 % 90_000);
-            let order = Order { src: done.dst, dst, bytes, at, class: 0 };
+            let order = Order { src: done.dst, dst, bytes, at: at + reaction, class: 0 };
             assert_eq!(run.start(order).unwrap().0 as usize, orders.len());
             orders.push(order);
         }
@@ -70,6 +74,96 @@ fn the_driven_run_equals_the_listed_one() {
                 assert_eq!(difference(&records, &listed), None, "{name} on {}", network.name());
             }
         }
+    }
+}
+
+fn dragonfly() -> Network {
+    build(Topology::Dragonfly(Dragonfly {
+        hosts_per_switch: Some(2),
+        switches_per_group: Some(4),
+        global_links_per_switch: Some(2),
+        ..Dragonfly::default()
+    }))
+}
+
+/// Whether answers take a picosecond, less than a window or several of them: windows give what one event after the other does.
+#[test]
+fn windows_give_what_events_give() {
+    let shallow = Fabric {
+        options: FabricOptions { buffer: Some(Bytes(40_000)), ..Default::default() },
+        ..Fabric::default()
+    };
+    let held = |name: &str| {
+        let mut config = scheme(name);
+        config.transport.options.interrupt_interval = Some(Time::from_us(2));
+        config
+    };
+    for (network, config) in [
+        (leaf_spine(3, 2, 3), scheme("ecmp")),
+        (fat_tree(4), SimConfig { fabric: shallow.clone(), ..scheme("spray") }),
+        (fat_tree(4), held("flowcut-nic")),
+        (dragonfly(), SimConfig { fabric: shallow.clone(), ..scheme("ugal-l") }),
+    ] {
+        for reaction in [Time(1), Time::from_ns(10), Time::from_ns(700), Time::from_us(3), Time::from_us(90)]
+        {
+            let expected = chain_after(reaction, driven(&network, &config), 80);
+            for threads in [1, 2] {
+                // Windows as short as that on several threads would take all day.
+                if threads > 1 && reaction < Time::from_ns(10) {
+                    continue;
+                }
+                let mut run = driven(&network, &config);
+                run.set_reaction(reaction, threads).unwrap();
+                let found = chain_after(reaction, run, 80);
+                assert_eq!(found.0, expected.0, "{reaction} {threads} on {}", network.name());
+                assert_eq!(difference(&found.1, &expected.1), None, "{reaction} {threads}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_before_the_reaction_time_is_refused() {
+    let (network, config) = (fat_tree(4), scheme("ecmp"));
+    let mut run = driven(&network, &config);
+    let order = Order { src: 0, dst: 9, bytes: Bytes(10_000), at: Time::ZERO, class: 0 };
+    assert!(run.set_reaction(Time::ZERO, 2).is_err(), "threads need a reaction time");
+    run.set_reaction(Time::from_us(2), 1).unwrap();
+    run.start(order).unwrap();
+    assert!(run.set_reaction(Time::from_us(2), 1).is_err(), "the run has begun");
+    let done = run.next_completion(Time::MAX, |_| true).unwrap();
+    let early = Order { at: done.at + Time::from_us(2) - Time(1), ..order };
+    let expected = format!(
+        "at: expected {} or later, 2us after the last completion at {}, found {}",
+        done.at + Time::from_us(2),
+        done.at,
+        early.at
+    );
+    assert_eq!(run.start(early).unwrap_err().to_string(), expected);
+    assert_eq!(run.earliest_start(), done.at + Time::from_us(2));
+    run.start(Order { at: run.earliest_start(), ..order }).unwrap();
+    assert!(run.next_completion(Time::MAX, |_| true).is_some());
+}
+
+/// Everything before an instant has happened, and nothing after it, wherever that lies in a window.
+#[test]
+fn windows_end_where_a_run_is_to_pause() {
+    let (network, mut config) = (fat_tree(4), scheme("flowcut-nic"));
+    let orders: Vec<Order> = (0..16)
+        .map(|src| Order { src, dst: 15 - src, bytes: Bytes(1_000_000), at: Time::ZERO, class: 0 })
+        .collect();
+    for until in [Time(17_000_001), Time(17_345_678), Time::from_us(18)] {
+        let mut run = driven(&network, &config);
+        run.set_reaction(Time::from_us(5), 1).unwrap();
+        orders.iter().for_each(|&order| _ = run.start(order).unwrap());
+        for part in 1..=7 {
+            assert!(run.run_until(until * part / 7, |_| true));
+        }
+        let records = run.finish().unwrap().records;
+        config.measure.until = Some(until);
+        assert_eq!(difference(&records, &listed(&network, &config, &orders, 2)), None);
+        config.measure.until = None;
+        assert!(records.totals.data.in_flight > 0);
     }
 }
 

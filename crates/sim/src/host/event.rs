@@ -1,6 +1,7 @@
 //! Events of a host's flows.
 
 use netloom_routing::FlowKey;
+use netloom_units::Time;
 
 /// An event of a flow that was started from outside.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +10,6 @@ pub(crate) enum FlowEvent {
     Started { ticket: u32, flow: u32, parts: u32 },
     /// A NIC of a server is done with sending a flow.
     Sent { flow: u32 },
-    /// The last byte of a flow has come.
-    Received(FlowKey),
+    /// The last byte of a flow has come at an instant.
+    Received { flow: FlowKey, at: Time },
 }

@@ -33,7 +33,7 @@ use netloom_topology::NodeId;
 use netloom_units::random::{self, Stream};
 use netloom_units::{Time, prefetch, prefetch_whole};
 use netloom_workload::{HostWork, Message as Job};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::calculations::Calculations;
 use crate::host::coalescing::Interrupts;
@@ -183,6 +183,8 @@ pub(crate) struct Rare {
     pub(crate) calculations: Calculations,
     /// Events of flows that were ordered from outside, not yet collected.
     pub(crate) events: Vec<FlowEvent>,
+    /// The receivers of flows whose last packet has come, but not all, in a run that is driven.
+    pub(crate) ending: FxHashSet<u32>,
     /// ACKs that are held back, by receiver.
     pub(crate) delayed_acks: FxHashMap<u32, DelayedAck>,
     /// Headers that came back, by flow, after what was known of these was handed in.
@@ -193,8 +195,15 @@ pub(crate) struct Rare {
 impl Rare {
     /// Packets that have come and that the host has not looked at.
     fn buffered(&self) -> impl Iterator<Item = &Packet> {
-        let Rare { interrupts, streams: _, calculations: _, events: _, delayed_acks: _, late_returns: _ } =
-            self;
+        let Rare {
+            interrupts,
+            streams: _,
+            calculations: _,
+            events: _,
+            ending: _,
+            delayed_acks: _,
+            late_returns: _,
+        } = self;
         interrupts.coalesced.iter()
     }
 }

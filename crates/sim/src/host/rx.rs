@@ -173,6 +173,8 @@ impl Host {
         }
         if let Some(count) = finished {
             self.complete(&mut ctx.again(), slot, key, count);
+        } else if packet.flags.is_last() {
+            self.await_rest(ctx.world, slot);
         }
         if notify {
             self.answer(&mut ctx.again(), packet, CNP, packet.seq);
@@ -223,8 +225,46 @@ impl Host {
             });
         }
         if ctx.world.is_driven || ctx.world.servers.is_some() {
-            self.rare.get_or_insert_default().events.push(FlowEvent::Received(key));
+            let rare = self.rare.get_or_insert_default();
+            rare.events.push(FlowEvent::Received { flow: key, at: ctx.now });
+            rare.ending.remove(&slot);
+            // Where there are servers, it is for them to report.
+            if ctx.world.servers.is_none() {
+                ctx.out.report(true);
+            }
         }
+    }
+
+    /// The last packet of a flow has come before others.
+    #[cold]
+    #[inline(never)]
+    fn await_rest(&mut self, world: &World, slot: u32) {
+        if world.is_driven {
+            self.rare.get_or_insert_default().ending.insert(slot);
+        }
+    }
+
+    /// The first instant at which all of a flow may have arrived, given what the host is going to handle: too early perhaps, but not too late.
+    pub(crate) fn first_completion(
+        &self,
+        world: &World,
+        pending: impl FnOnce(&mut dyn FnMut(Time, &Message)),
+    ) -> Time {
+        let options = &world.transport.options;
+        let holds_back = options.reorder.holds() || options.interrupt_interval.is_some();
+        // What is held back may be the last packet, and follow any other.
+        let any = holds_back || self.rare.as_ref().is_some_and(|rare| !rare.ending.is_empty());
+        let mut first = Time::MAX;
+        pending(&mut |at, message| {
+            let may_complete = match message {
+                Message::Packet(packet) => packet.kind == PacketKind::Data && (any || packet.flags.is_last()),
+                _ => holds_back,
+            };
+            if may_complete {
+                first = first.min(at);
+            }
+        });
+        first
     }
 
     /// Says what a receiver has to say to a packet.

@@ -56,6 +56,7 @@ impl Host {
         let flow = self.number(ctx.world, ctx.id);
         self.begin(ctx, job, flow);
         self.rare.get_or_insert_default().events.push(FlowEvent::Started { ticket, flow, parts: 1 });
+        ctx.out.report(false);
     }
 
     /// The events of ordered flows since the last call.

@@ -156,6 +156,7 @@ impl Server {
                 let job = Job { class: *class, ..Job::new(*dst, *bytes, ctx.now) };
                 let parts = self.begin(ctx, job, number);
                 self.events.push(FlowEvent::Started { ticket: *ticket, flow: number, parts });
+                ctx.out.report(false);
             }
             _ => unreachable!("a NIC's own timers are kept apart"),
         }
@@ -178,7 +179,7 @@ impl Server {
         for events in host.events() {
             match events {
                 FlowEvent::Sent { flow } => self.on_sent(ctx, flow),
-                FlowEvent::Received(key) => self.on_received(ctx, key),
+                FlowEvent::Received { flow, .. } => self.on_received(ctx, flow),
                 FlowEvent::Started { .. } => unreachable!("orders are the server's"),
             }
         }
@@ -295,7 +296,8 @@ impl Server {
     /// All of a part of a message has come to a NIC.
     fn on_received(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, key: FlowKey) {
         if ctx.world.is_driven {
-            self.events.push(FlowEvent::Received(key));
+            self.events.push(FlowEvent::Received { flow: key, at: ctx.now });
+            ctx.out.report(true);
         }
         if key.flow >= FIRST_OWN || !self.work.is_program() {
             return;

@@ -56,6 +56,7 @@ pub(crate) trait Engine {
     fn next_timer(&self) -> Time;
     fn due_timer(&mut self, before: Time) -> Option<(Time, Message)>;
     fn tally(&mut self, amount: u64);
+    fn report(&mut self, pauses: bool);
 }
 
 impl<S: Scheduler<Message>> Engine for S {
@@ -73,6 +74,9 @@ impl<S: Scheduler<Message>> Engine for S {
     }
     fn tally(&mut self, amount: u64) {
         Scheduler::tally(self, amount);
+    }
+    fn report(&mut self, pauses: bool) {
+        Scheduler::report(self, pauses);
     }
 }
 
@@ -107,5 +111,9 @@ impl Scheduler<Message> for AtNic<'_> {
 
     fn tally(&mut self, amount: u64) {
         self.engine.tally(amount);
+    }
+
+    fn report(&mut self, pauses: bool) {
+        self.engine.report(pauses);
     }
 }

@@ -1,0 +1,90 @@
+//! A run that is driven from outside: it pauses where nodes report something, and timers can be added before it goes on.
+//!
+//! What reports cause must not come too late, when nodes have been run past it already. So the driver promises a *reaction time*: no timer that it sets because of a report
+//! at `t` is due before `t + reaction`. Where that is shorter than a window, windows are cut: on one thread this long after the
+//! [first instant at which a node may report](Model::first_report) something, so that only windows with reports cost more than others; on several threads, which
+//! would have to agree on that, all windows are as short as the reaction time.
+
+use std::ops::ControlFlow;
+
+use netloom_units::Time;
+
+use crate::engine::{END_OF_TIME, Progress, Run};
+use crate::model::{Model, NodeIndex};
+use crate::setup::{EngineError, Setup};
+use crate::team::{RunEnd, Team};
+use crate::worker::Pause;
+
+/// A run that pauses.
+pub struct Session<M: Model> {
+    team: Team<M>,
+    reaction: Time,
+    /// Everything before has been run.
+    reached: Time,
+}
+
+impl<M: Model> Session<M> {
+    /// Nodes, which have not [started](Model::start) yet. `reaction`: at least a picosecond. Without a bipartition, as nodes of both sides would have come to different instants in a pause.
+    ///
+    /// # Errors
+    /// As [`Engine::new`](crate::Engine::new).
+    pub fn new(model: &M, nodes: Vec<M::Node>, setup: Setup, reaction: Time) -> Result<Self, EngineError> {
+        setup.check(nodes.len())?;
+        let reaction = reaction.max(Time(1));
+        let is_one = setup.partition.as_ref().is_none_or(|partition| partition.iter().all(|&part| part == 0));
+        let windows = if is_one { 1 } else { setup.lookahead.0.div_ceil(reaction.0) };
+        let setup = Setup { bipartition: None, windows_per_lookahead: windows, ..setup };
+        let mut team = Team::new(model, setup, nodes);
+        team.start_session(model);
+        Ok(Session { team, reaction, reached: Time::ZERO })
+    }
+
+    /// Goes on until some node reports something that pauses, but not beyond `until`; `observe` is called between windows and may stop it. Afterwards everything before
+    /// [`Self::reached`] has happened.
+    pub fn run(&mut self, model: &M, until: Time, mut observe: impl FnMut(Progress) -> ControlFlow<()>) {
+        let pause = Pause { until: until.min(END_OF_TIME), at_reports: true, reaction: self.reaction };
+        while self.team.run(model, pause, &mut observe) == RunEnd::Imbalanced {
+            self.team.rebalance(model);
+            if self.team.pauses() {
+                break;
+            }
+        }
+        let is_early = self.team.is_stopped() || self.team.pauses() || self.is_done();
+        let reached = if is_early { self.team.ran_until() } else { pause.until };
+        self.reached = reached.max(self.reached);
+    }
+
+    /// Everything before this instant has happened.
+    pub fn reached(&self) -> Time {
+        self.reached
+    }
+
+    /// Whether nothing is left to happen before [`END_OF_TIME`].
+    pub fn is_done(&self) -> bool {
+        self.team.is_done()
+    }
+
+    /// Messages handled so far, timers not counted.
+    pub fn messages(&self) -> u64 {
+        self.team.messages()
+    }
+
+    /// Calls `each` with every node that has reported something since the last call; in no particular order, and perhaps several times.
+    pub fn take_reports(&mut self, each: impl FnMut(NodeIndex, &mut M::Node)) {
+        self.team.take_reports(each);
+    }
+
+    /// Sets a timer of a node.
+    ///
+    /// # Panics
+    /// If the run has come beyond that instant.
+    pub fn timer(&mut self, node: NodeIndex, at: Time, payload: M::Payload) {
+        assert!(at >= self.reached, "a timer for {at} when all before {} has been run", self.reached);
+        self.team.set_timer(node, at, payload);
+    }
+
+    /// Ends the run here.
+    pub fn finish(self) -> Run<M::Node, M::Payload> {
+        self.team.finish()
+    }
+}
