@@ -118,7 +118,7 @@ fn run(
         Executor::Windows(threads) => {
             // As the command does: records go by and are not kept.
             let mut tally = Tally::new(&options, &[]);
-            let finished = simulation.run_streamed(threads, |_| ControlFlow::Continue(()), &mut tally);
+            let finished = simulation.run_streamed(threads, &mut |_| ControlFlow::Continue(()), &mut tally);
             let finished = finished.expect("packets are conserved");
             let summary = Summary::of(tally, &finished.records, Status::Complete);
             (finished, summary)

@@ -119,8 +119,8 @@ fn simulate_streamed(
     let mut counted = Counted { tally, sink };
     let started = Instant::now();
     let mut memory = MemoryMonitor::new()?;
-    let watched = |progress| if memory.holds() { observe(progress) } else { ControlFlow::Break(()) };
-    let finished = simulation.run_streamed(threads, watched, &mut counted)?;
+    let mut watched = |progress| if memory.holds() { observe(progress) } else { ControlFlow::Break(()) };
+    let finished = simulation.run_streamed(threads, &mut watched, &mut counted)?;
     memory.result?;
     let wall_s = started.elapsed().as_secs_f64();
 

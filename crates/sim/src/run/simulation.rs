@@ -104,10 +104,10 @@ impl Simulation {
     pub fn run_observed(
         self,
         threads: usize,
-        observe: impl FnMut(RunProgress) -> ControlFlow<()>,
+        mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
     ) -> Result<Finished, RunError> {
         let mut kept = Records::default();
-        let Finished { records, interrupted } = self.run_streamed(threads, observe, &mut kept)?;
+        let Finished { records, interrupted } = self.run_streamed(threads, &mut observe, &mut kept)?;
         let Records { flows, channels, .. } = kept;
         Ok(Finished { records: Records { flows, channels, ..records }, interrupted })
     }
@@ -116,10 +116,11 @@ impl Simulation {
     ///
     /// # Errors
     /// As [`Self::run`]; some flows may have been handed over by then.
+    // Not generic: every crate that calls it would compile the engine with all that nodes do once more, a minute each.
     pub fn run_streamed(
         self,
         threads: usize,
-        mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
+        observe: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
         sink: &mut dyn Sink,
     ) -> Result<Finished, RunError> {
         let Simulation { mut world, measure, named_channels, groups, nodes, .. } = self;
