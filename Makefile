@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build library test checked loom miri mutants wheel installed lint studies bench bench-scale bench-set-up bench-schemes browser picture book kill-test
+.PHONY: run build library test checked loom miri mutants wheel installed lint studies bench bench-scale bench-set-up bench-schemes bench-driven browser picture book kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -117,6 +117,10 @@ bench-scale: installed
 # What it takes to set 65,536 hosts up, by topology and scheme of routing.
 bench-set-up: installed build
 	$(VENV)/bin/python benches/set_up.py
+
+# What driven runs cost beside runs of the same flows from a list.
+bench-driven: installed
+	$(VENV)/bin/python benches/driven.py
 
 # What a packet-hop costs under each scheme, in instructions and as a share of the default's time: needs valgrind.
 bench-schemes: installed

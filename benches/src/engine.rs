@@ -59,7 +59,7 @@ fn main() {
     let windows = |threads| {
         let setup =
             Setup { partition: Some(contiguous(&order, None, |_| 1, threads)), ..Setup::new(LATENCY) };
-        Engine::new(&Toss, nodes(), setup).expect("messages take time").run().messages
+        Engine::new(std::sync::Arc::new(Toss), nodes(), setup).expect("messages take time").run().messages
     };
     let rate = |run: &dyn Fn() -> u64| {
         let rates = (0..3).map(|_| {

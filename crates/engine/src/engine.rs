@@ -1,6 +1,7 @@
 //! The engine as its user sees it: a model and a setup go in, the nodes in their final state come out.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use netloom_units::Time;
 
@@ -46,18 +47,18 @@ pub struct Run<N, P> {
 }
 
 /// A model ready to run.
-pub struct Engine<'m, M: Model> {
-    model: &'m M,
+pub struct Engine<M: Model> {
+    model: Arc<M>,
     setup: Setup,
     nodes: Vec<M::Node>,
 }
 
-impl<'m, M: Model> Engine<'m, M> {
+impl<M: Model> Engine<M> {
     /// Checks the setup.
     ///
     /// # Errors
     /// If the lookahead is zero or `partition`, `order` or `bipartition` do not fit the nodes.
-    pub fn new(model: &'m M, nodes: Vec<M::Node>, setup: Setup) -> Result<Self, EngineError> {
+    pub fn new(model: Arc<M>, nodes: Vec<M::Node>, setup: Setup) -> Result<Self, EngineError> {
         setup.check(nodes.len())?;
         Ok(Engine { model, setup, nodes })
     }
@@ -74,8 +75,8 @@ impl<'m, M: Model> Engine<'m, M> {
     ) -> Run<M::Node, M::Payload> {
         let Engine { model, setup, nodes } = self;
         let mut team = Team::new(model, setup, nodes);
-        while team.run(model, Pause::NEVER, &mut observe) == RunEnd::Imbalanced {
-            team.rebalance(model);
+        while team.run(Pause::NEVER, &mut observe) == RunEnd::Imbalanced {
+            team.rebalance();
         }
         team.finish()
     }

@@ -23,6 +23,7 @@
 //! ```
 //! use netloom_engine::{Due, Engine, Model, Scheduler, Setup};
 //! use netloom_units::Time;
+//! use std::sync::Arc;
 //!
 //! /// Two nodes pass a ball to and fro.
 //! struct Rally;
@@ -46,7 +47,7 @@
 //!     }
 //! }
 //!
-//! let run = Engine::new(&Rally, vec![0, 0], Setup::new(Time::from_us(1))).unwrap().run();
+//! let run = Engine::new(Arc::new(Rally), vec![0, 0], Setup::new(Time::from_us(1))).unwrap().run();
 //! assert_eq!(run.nodes, [5, 5]);
 //! ```
 

@@ -20,7 +20,7 @@ pub struct Due {
 /// A simulation: what its nodes do with messages.
 ///
 /// The model itself is shared, read-only, by all worker threads; everything that changes is in the nodes.
-pub trait Model: Sync {
+pub trait Model: Send + Sync {
     /// The state of one node.
     type Node: Send;
     /// What messages and timers carry. Plain data; it is copied once per message. The default value fills memory that holds no message yet.

@@ -6,6 +6,7 @@
 //! would have to agree on that, all windows are as short as the reaction time.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use netloom_units::Time;
 
@@ -28,23 +29,28 @@ impl<M: Model> Session<M> {
     ///
     /// # Errors
     /// As [`Engine::new`](crate::Engine::new).
-    pub fn new(model: &M, nodes: Vec<M::Node>, setup: Setup, reaction: Time) -> Result<Self, EngineError> {
+    pub fn new(
+        model: Arc<M>,
+        nodes: Vec<M::Node>,
+        setup: Setup,
+        reaction: Time,
+    ) -> Result<Self, EngineError> {
         setup.check(nodes.len())?;
         let reaction = reaction.max(Time(1));
         let is_one = setup.partition.as_ref().is_none_or(|partition| partition.iter().all(|&part| part == 0));
         let windows = if is_one { 1 } else { setup.lookahead.0.div_ceil(reaction.0) };
         let setup = Setup { bipartition: None, windows_per_lookahead: windows, ..setup };
         let mut team = Team::new(model, setup, nodes);
-        team.start_session(model);
+        team.start_session();
         Ok(Session { team, reaction, reached: Time::ZERO })
     }
 
     /// Goes on until some node reports something that pauses, but not beyond `until`; `observe` is called between windows and may stop it. Afterwards everything before
     /// [`Self::reached`] has happened.
-    pub fn run(&mut self, model: &M, until: Time, mut observe: impl FnMut(Progress) -> ControlFlow<()>) {
+    pub fn run(&mut self, until: Time, mut observe: impl FnMut(Progress) -> ControlFlow<()>) {
         let pause = Pause { until: until.min(END_OF_TIME), at_reports: true, reaction: self.reaction };
-        while self.team.run(model, pause, &mut observe) == RunEnd::Imbalanced {
-            self.team.rebalance(model);
+        while self.team.run(pause, &mut observe) == RunEnd::Imbalanced {
+            self.team.rebalance();
             if self.team.pauses() {
                 break;
             }

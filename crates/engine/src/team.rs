@@ -76,6 +76,7 @@ pub(crate) enum RunEnd {
 }
 
 pub(crate) struct Team<M: Model> {
+    model: Arc<M>,
     setup: Setup,
     plan: WindowPlan,
     /// Per thread.
@@ -86,10 +87,11 @@ pub(crate) struct Team<M: Model> {
 }
 
 impl<M: Model> Team<M> {
-    pub(crate) fn new(model: &M, setup: Setup, nodes: Vec<M::Node>) -> Self {
+    pub(crate) fn new(model: Arc<M>, setup: Setup, nodes: Vec<M::Node>) -> Self {
         let partition = setup.partition.clone().unwrap_or_else(|| vec![0; nodes.len()]);
         let threads = partition.iter().max().map_or(1, |&last| usize::from(last) + 1);
         let mut team = Team {
+            model,
             plan: WindowPlan::new(&setup),
             setup,
             workers: Vec::new(),
@@ -97,12 +99,12 @@ impl<M: Model> Team<M> {
             is_stopped: false,
             rebalance_count: 0,
         };
-        team.place(model, threads, &partition, nodes);
+        team.place(threads, &partition, nodes);
         team
     }
 
     /// Puts every node into its partition, and makes the workers.
-    fn place(&mut self, model: &M, threads: usize, partition: &[u16], nodes: Vec<M::Node>) {
+    fn place(&mut self, threads: usize, partition: &[u16], nodes: Vec<M::Node>) {
         let mut locations = Vec::with_capacity(nodes.len());
         let mut members: Vec<(Vec<NodeIndex>, Vec<M::Node>)> =
             (0..threads).map(|_| Default::default()).collect();
@@ -114,21 +116,19 @@ impl<M: Model> Team<M> {
         }
         self.locations = locations.into();
         let members = members.into_iter().enumerate();
-        self.workers = members
-            .map(|(partition, (ids, nodes))| self.worker(model, threads, partition, ids, nodes))
-            .collect();
+        self.workers =
+            members.map(|(partition, (ids, nodes))| self.worker(threads, partition, ids, nodes)).collect();
     }
 
     /// The worker of a partition.
     fn worker(
         &self,
-        model: &M,
         threads: usize,
         partition: usize,
         ids: Vec<NodeIndex>,
         nodes: Vec<M::Node>,
     ) -> Worker<M> {
-        let Team { setup, plan, locations, .. } = self;
+        let Team { model, setup, plan, locations, .. } = self;
         let partition = narrow::<u32>(partition);
         let is_odd = setup.bipartition.as_ref().map(|sides| &*sides.is_odd);
         let is_odd = is_odd.filter(|_| plan.windows.step() > 1);
@@ -136,12 +136,13 @@ impl<M: Model> Team<M> {
             let location = locations[id as usize];
             (location.partition == partition).then_some(location.local)
         };
-        let batch_order = BatchOrder::new(model, setup.order.as_deref(), is_odd, &ids, local);
+        let batch_order = BatchOrder::new(&**model, setup.order.as_deref(), is_odd, &ids, local);
         let ranks = ranks(&batch_order.nodes);
         let wheel = Wheel::new(ranks, threads == 1, plan.windows, plan.slots, plan.epoch);
         let locations = (threads > 1).then(|| Arc::clone(locations));
         let counts_loads = threads > 1 && setup.rebalance.is_some();
         Worker {
+            model: Arc::clone(model),
             loads: vec![0; if counts_loads { ids.len() } else { 0 }],
             scheduler: LocalScheduler::new(partition, locations, wheel, threads),
             nodes,
@@ -168,7 +169,6 @@ impl<M: Model> Team<M> {
     /// Runs until nothing is left to happen, the observer stops the run, or the work of threads differs too much.
     pub(crate) fn run(
         &mut self,
-        model: &M,
         pause: Pause,
         observe: &mut impl FnMut(Progress) -> ControlFlow<()>,
     ) -> RunEnd {
@@ -177,17 +177,17 @@ impl<M: Model> Team<M> {
         let rebalance = self.setup.rebalance.as_ref().filter(|_| self.workers.len() > 1);
         let (first, rest) = self.workers.split_first_mut().expect("there is at least one thread");
         let end = match rest {
-            [] => first.run(model, &exchange, how, rebalance, Some(observe)),
+            [] => first.run(&exchange, how, rebalance, Some(observe)),
             _ => std::thread::scope(|scope| {
                 let exchange = &exchange;
                 let threads: Vec<_> = rest
                     .iter_mut()
                     .map(|worker| {
                         let observe = None::<fn(Progress) -> ControlFlow<()>>;
-                        scope.spawn(move || worker.run(model, exchange, how, rebalance, observe))
+                        scope.spawn(move || worker.run(exchange, how, rebalance, observe))
                     })
                     .collect();
-                let end = first.run(model, exchange, how, rebalance, Some(observe));
+                let end = first.run(exchange, how, rebalance, Some(observe));
                 for thread in threads {
                     if let Err(panic) = thread.join() {
                         std::panic::resume_unwind(panic);
@@ -201,8 +201,8 @@ impl<M: Model> Team<M> {
     }
 
     /// Partitions the nodes anew by what was counted, if that pays off.
-    pub(crate) fn rebalance(&mut self, model: &M) {
-        let Team { setup, plan, locations, workers, .. } = self;
+    pub(crate) fn rebalance(&mut self) {
+        let Team { model, setup, plan, locations, workers, .. } = self;
         let mut loads = vec![0; locations.len()];
         for worker in workers.iter() {
             worker
@@ -215,7 +215,7 @@ impl<M: Model> Team<M> {
         let order =
             setup.order.clone().unwrap_or_else(|| (0..narrow::<NodeIndex>(locations.len())).collect());
         let is_odd = setup.bipartition.as_ref().filter(|_| plan.windows.step() > 1);
-        let deferred = is_odd.map(|sides| deferred_nodes(model, &order, &sides.is_odd, threads));
+        let deferred = is_odd.map(|sides| deferred_nodes(&**model, &order, &sides.is_odd, threads));
         // One more each, so that idle nodes are shared, too.
         let partition = contiguous(&order, deferred.as_deref(), |node| loads[node as usize] + 1, threads);
         let mut work = vec![Work::default(); threads];
@@ -226,13 +226,13 @@ impl<M: Model> Team<M> {
         let (now, _) = imbalance(self.workers.iter().map(|worker| worker.work));
         let (then, mean) = imbalance(work.into_iter());
         if pays_off((now.saturating_sub(then), mean), partition.len()) {
-            self.move_nodes(model, &partition);
+            self.move_nodes(&partition);
             self.rebalance_count += 1;
         }
     }
 
     /// Moves all nodes, with their pending events, to new workers, which continue with the next window.
-    fn move_nodes(&mut self, model: &M, partition: &[u16]) {
+    fn move_nodes(&mut self, partition: &[u16]) {
         let old = std::mem::take(&mut self.workers);
         let threads = old.len();
         let (current, epochs) = (old[0].scheduler.wheel.current(), old[0].epochs);
@@ -244,7 +244,6 @@ impl<M: Model> Team<M> {
             rest.push((ids, scheduler, waiting_past_limit, past_limit, is_cut, handled));
         }
         self.place(
-            model,
             threads,
             partition,
             nodes.into_iter().map(|node| node.expect("every node is in a partition")).collect(),
@@ -291,10 +290,10 @@ impl<M: Model> Team<M> {
     }
 
     /// Starts the nodes of a run whose threads meet after every window, so that it can pause there.
-    pub(crate) fn start_session(&mut self, model: &M) {
+    pub(crate) fn start_session(&mut self) {
         self.plan.epoch = 1;
         let Team { setup, workers, .. } = self;
-        workers.iter_mut().for_each(|worker| worker.start_nodes(model, setup));
+        workers.iter_mut().for_each(|worker| worker.start_nodes(setup));
     }
 
     /// Whether the last run has been stopped, by its observer or by a report.

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use netloom_engine::{Due, END_OF_TIME, Engine, Model, NodeIndex, Run, Scheduler, Setup};
 use netloom_units::Time;
@@ -71,7 +72,7 @@ type Nodes = Vec<(Time, u32)>;
 
 fn run(deed: Deed, partition: Vec<u16>, windows_per_lookahead: u64) -> Result<Run<Nodes, u32>, String> {
     let setup = Setup { partition: Some(partition), windows_per_lookahead, ..Setup::new(LOOKAHEAD) };
-    let run = || Engine::new(&Doer(deed), vec![Vec::new(), Vec::new()], setup).unwrap().run();
+    let run = || Engine::new(Arc::new(Doer(deed)), vec![Vec::new(), Vec::new()], setup).unwrap().run();
     catch_unwind(AssertUnwindSafe(run))
         .map_err(|panic| panic.downcast::<String>().map_or_else(|_| String::new(), |message| *message))
 }
@@ -185,7 +186,7 @@ impl Model for Slow {
 fn an_observer_sees_a_run_whose_messages_take_minutes() {
     let mut seen = 0;
     let setup = Setup { partition: Some(vec![0, 1]), ..Setup::new(QUARTER) };
-    let run = Engine::new(&Slow, vec![0, 0], setup).unwrap().run_observed(|_| {
+    let run = Engine::new(Arc::new(Slow), vec![0, 0], setup).unwrap().run_observed(|_| {
         seen += 1;
         ControlFlow::Continue(())
     });
@@ -218,6 +219,6 @@ impl Model for Late {
 #[test]
 fn what_is_left_of_the_last_window_is_not_forgotten() {
     assert_ne!(END_OF_TIME.0 % LOOKAHEAD.0, 0, "the end of time cuts a window");
-    let run = Engine::new(&Late, vec![()], Setup::new(LOOKAHEAD)).unwrap().run();
+    let run = Engine::new(Arc::new(Late), vec![()], Setup::new(LOOKAHEAD)).unwrap().run();
     assert!(run.out_of_time);
 }

@@ -4,6 +4,8 @@ use netloom_engine::{
     Bipartition, Due, Engine, EngineError, Model, NodeIndex, Rebalance, Run, Scheduler, Session, Setup,
     TIMER, contiguous, deferred_nodes, reference,
 };
+use std::sync::Arc;
+
 use netloom_units::Time;
 use netloom_units::random;
 use proptest::prelude::*;
@@ -217,13 +219,13 @@ proptest! {
         first_check in prop::option::of(prop_oneof![Just(1u64), Just(4), Just(64)]),
         order in prop::option::of(Just((0..NODES).collect::<Vec<_>>()).prop_shuffle()),
     ) {
-        let model = Toss { latency: Time(latency), more: if is_bipartite { more.map(Time) } else { [Time::ZERO; 2] }, service: Time(service), tokens, hops: 12, is_bipartite, is_line, favourite };
-        let (expected, messages) = reference::run(&model, servers(seed));
+        let model = Arc::new(Toss { latency: Time(latency), more: if is_bipartite { more.map(Time) } else { [Time::ZERO; 2] }, service: Time(service), tokens, hops: 12, is_bipartite, is_line, favourite });
+        let (expected, messages) = reference::run(&*model, servers(seed));
         for threads in 1..=4 {
             let is_odd = is_bipartite.then(is_odd);
             let as_given: Vec<NodeIndex> = (0..NODES).collect();
             let cut = order.as_ref().unwrap_or(&as_given);
-            let deferred = is_odd.as_ref().map(|is_odd| deferred_nodes(&model, cut, is_odd, threads));
+            let deferred = is_odd.as_ref().map(|is_odd| deferred_nodes(&*model, cut, is_odd, threads));
             let setup = Setup {
                 partition: Some(contiguous(cut, deferred.as_deref(), |_| 1, threads)),
                 order: order.clone(),
@@ -233,7 +235,7 @@ proptest! {
                 horizon: Time(horizon),
                 ..Setup::new(Time(latency))
             };
-            let run = Engine::new(&model, servers(seed), setup).unwrap().run();
+            let run = Engine::new(Arc::clone(&model), servers(seed), setup).unwrap().run();
             prop_assert!(run.rebalance_count == 0 || threads > 1 && first_check.is_some());
             prop_assert_eq!(&run.nodes, &expected);
             prop_assert_eq!(run.messages, messages);
@@ -251,13 +253,13 @@ proptest! {
         favourite in prop::option::of(0..NODES),
         first_check in prop::option::of(prop_oneof![Just(1u64), Just(2)]),
     ) {
-        let model = Toss { latency: Time(700), more: [Time::ZERO; 2], service: Time(300), tokens: 4, hops: 12, is_bipartite, is_line, favourite };
-        let (all, _) = reference::run(&model, servers(7));
+        let model = Arc::new(Toss { latency: Time(700), more: [Time::ZERO; 2], service: Time(300), tokens: 4, hops: 12, is_bipartite, is_line, favourite });
+        let (all, _) = reference::run(&*model, servers(7));
         let order: Vec<NodeIndex> = (0..NODES).collect();
         let partition = Some(contiguous(&order, None, |_| 1, threads));
         let rebalance = first_check.map(|first_check| Rebalance { first_check });
         let setup = Setup { until: Time(until), partition, rebalance, order: Some(order), bipartition: is_bipartite.then(|| Bipartition { is_odd: is_odd(), lookaheads: model.lookaheads() }), ..Setup::new(Time(700)) };
-        let run = Engine::new(&model, servers(7), setup).unwrap().run();
+        let run = Engine::new(Arc::clone(&model), servers(7), setup).unwrap().run();
         for (node, whole) in run.nodes.iter().zip(&all) {
             prop_assert_eq!(&node.log[..], &whole.log[..node.log.len()]);
             let event = |&&(_, source, _): &&(u64, u32, u32)| source != STATE;
@@ -295,9 +297,9 @@ proptest! {
         threads in 1..4usize,
         first_check in prop::option::of(prop_oneof![Just(1u64), Just(4)]),
     ) {
-        let model = Toss { latency: Time(latency), more: [Time::ZERO; 2], service: Time(300), tokens: 3, hops: 12, is_bipartite: false, is_line: false, favourite: Some(2) };
+        let model = Arc::new(Toss { latency: Time(latency), more: [Time::ZERO; 2], service: Time(300), tokens: 3, hops: 12, is_bipartite: false, is_line: false, favourite: Some(2) });
         let after = reaction + late;
-        let mut steps = reference::Stepper::new(&model, servers(seed));
+        let mut steps = reference::Stepper::new(&*model, servers(seed));
         while let Some(node) = steps.step(&model) {
             let reports = std::mem::take(&mut steps.node_mut(node).reports);
             for (to, at, note) in answers(reports.into_iter().map(|at| (at, node)).collect(), after) {
@@ -314,10 +316,10 @@ proptest! {
             order: Some(order),
             ..Setup::new(Time(latency))
         };
-        let mut session = Session::new(&model, servers(seed), setup, Time(reaction)).unwrap();
+        let mut session = Session::new(Arc::clone(&model), servers(seed), setup, Time(reaction)).unwrap();
         for until in pauses.into_iter().map(Time).chain([Time::MAX]) {
             while !session.is_done() && session.reached() < until {
-                session.run(&model, until, |_| std::ops::ControlFlow::Continue(()));
+                session.run(until, |_| std::ops::ControlFlow::Continue(()));
                 let mut reports = Vec::new();
                 session.take_reports(|id, node| reports.extend(node.reports.drain(..).map(|at| (at, id))));
                 prop_assert!(reports.iter().all(|&(at, _)| at < until));
@@ -380,9 +382,9 @@ fn threads_get_equal_work() {
             rebalance,
             ..Setup::new(latency)
         };
-        let model = Circle { busy, latency };
+        let model = Arc::new(Circle { busy, latency });
         let run = |rebalance| {
-            Engine::new(&model, vec![Vec::new(); COUNT as usize], setup(rebalance)).unwrap().run()
+            Engine::new(Arc::clone(&model), vec![Vec::new(); COUNT as usize], setup(rebalance)).unwrap().run()
         };
         let run = [None, Some(Rebalance::default())].map(run);
         let log = |run: &Run<Vec<(Time, _)>, ()>| -> Vec<Vec<Time>> {
@@ -415,7 +417,7 @@ fn work_that_cannot_be_shared_is_checked_ever_more_rarely() {
         rebalance: Some(Rebalance::default()),
         ..Setup::new(latency)
     };
-    let run = Engine::new(&Circle { busy: 1, latency }, vec![Vec::new(); 100], setup).unwrap().run();
+    let run = Engine::new(Arc::new(Circle { busy: 1, latency }), vec![Vec::new(); 100], setup).unwrap().run();
     assert_eq!(run.rebalance_count, 0);
     let threads: std::collections::HashSet<_> = run.nodes[0].iter().map(|&(_, thread)| thread).collect();
     // After 64, 128, 256, 512 and 1024.
@@ -427,15 +429,15 @@ fn an_order_names_every_node_once() {
     for order in [vec![0, 1], vec![0, 1, 1], vec![0, 1, 3], vec![0, 1, 2, 2]] {
         let named = order.len();
         let setup = Setup { order: Some(order), ..Setup::new(Time(5)) };
-        let model = Circle { busy: 1, latency: Time(5) };
-        let error = Engine::new(&model, vec![Vec::new(); 3], setup).err();
+        let model = Arc::new(Circle { busy: 1, latency: Time(5) });
+        let error = Engine::new(Arc::clone(&model), vec![Vec::new(); 3], setup).err();
         assert_eq!(error, Some(EngineError::Order { named, nodes: 3 }));
     }
 }
 
 #[test]
 fn the_observer_stops_a_run() {
-    let model = Toss {
+    let model = Arc::new(Toss {
         latency: Time(700),
         more: [Time::ZERO; 2],
         service: Time(300),
@@ -444,14 +446,16 @@ fn the_observer_stops_a_run() {
         is_bipartite: false,
         is_line: false,
         favourite: None,
-    };
-    let run = Engine::new(&model, servers(1), Setup::new(Time(700))).unwrap().run_observed(|progress| {
-        if progress.time > Time(10_000) {
-            std::ops::ControlFlow::Break(())
-        } else {
-            std::ops::ControlFlow::Continue(())
-        }
     });
+    let run = Engine::new(Arc::clone(&model), servers(1), Setup::new(Time(700))).unwrap().run_observed(
+        |progress| {
+            if progress.time > Time(10_000) {
+                std::ops::ControlFlow::Break(())
+            } else {
+                std::ops::ControlFlow::Continue(())
+            }
+        },
+    );
     assert!(run.stopped && !run.pending.is_empty());
 }
 
@@ -482,7 +486,7 @@ fn a_panic_on_one_thread_ends_the_run() {
         }
     }
     let setup = Setup { partition: Some(vec![0, 1]), ..Setup::new(Time(100)) };
-    Engine::new(&Fails, vec![(), ()], setup).unwrap().run();
+    Engine::new(Arc::new(Fails), vec![(), ()], setup).unwrap().run();
 }
 
 /// Every node of a line sends to its neighbours again and again. Notes whose batch was run.
@@ -530,7 +534,7 @@ impl Model for Line {
 fn two_windows_are_fused() {
     const NODES: NodeIndex = 601;
     let passes = |partition: Vec<u16>, of: fn(NodeIndex) -> bool| -> Vec<Vec<NodeIndex>> {
-        let model = Line { nodes: NODES, batches: Default::default() };
+        let model = Arc::new(Line { nodes: NODES, batches: Default::default() });
         let setup = Setup {
             until: Time(1_000),
             order: Some((0..NODES).rev().collect()),
@@ -541,9 +545,9 @@ fn two_windows_are_fused() {
             partition: Some(partition),
             ..Setup::new(Time(100))
         };
-        Engine::new(&model, vec![(); NODES as usize], setup).unwrap().run();
+        Engine::new(Arc::clone(&model), vec![(); NODES as usize], setup).unwrap().run();
         let batches: Vec<NodeIndex> =
-            model.batches.into_inner().unwrap().into_iter().filter(|&id| of(id)).collect();
+            model.batches.lock().unwrap().iter().copied().filter(|&id| of(id)).collect();
         batches.chunks(batches.len() / 5).map(<[_]>::to_vec).collect()
     };
     let rank = |pass: &[NodeIndex], id| pass.iter().position(|&of| of == id).unwrap();

@@ -17,7 +17,7 @@ struct Watched<'a, F> {
     lets_pass: F,
 }
 
-impl<F: Fn(&Node, NodeIndex, Time, u32, &Message) -> bool + Sync> Model for Watched<'_, F> {
+impl<F: Fn(&Node, NodeIndex, Time, u32, &Message) -> bool + Send + Sync> Model for Watched<'_, F> {
     type Node = Node;
     type Payload = Message;
     type Hint = ();
@@ -55,7 +55,7 @@ pub(crate) fn run(
     world: &World,
     nodes: Vec<Node>,
     groups: Vec<String>,
-    lets_pass: impl Fn(&Node, NodeIndex, Time, u32, &Message) -> bool + Sync,
+    lets_pass: impl Fn(&Node, NodeIndex, Time, u32, &Message) -> bool + Send + Sync,
 ) -> Result<Records, RunError> {
     let (nodes, _) = reference::run(&Watched { world, lets_pass }, nodes);
     collect_all(world, FinalState::at_the_end(nodes, groups))

@@ -11,6 +11,7 @@
 mod executor;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use netloom_engine::END_OF_TIME;
 use netloom_record::{NamedChannel, Records, Window};
@@ -59,7 +60,7 @@ pub struct Completion {
 /// A run that is driven from outside.
 #[derive(Debug)]
 pub struct Driven {
-    world: World,
+    world: Arc<World>,
     executor: Executor,
     reaction: Time,
     windows: Vec<Window>,
@@ -82,7 +83,7 @@ impl Simulation {
         let Simulation { mut world, measure, named_channels, groups, nodes, .. } = self;
         world.is_driven = true;
         Driven {
-            world,
+            world: Arc::new(world),
             executor: Executor::new(nodes),
             reaction: Time::ZERO,
             windows: measure.windows,

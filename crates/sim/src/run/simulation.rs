@@ -123,11 +123,12 @@ impl Simulation {
         observe: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
         sink: &mut dyn Sink,
     ) -> Result<Finished, RunError> {
-        let Simulation { mut world, measure, named_channels, groups, nodes, .. } = self;
+        let Simulation { world, measure, named_channels, groups, nodes, .. } = self;
         let until = measure.until.unwrap_or(Time::MAX);
         let setup = setup(&world, threads, until);
-        let engine =
-            Engine::new(&world, nodes, setup).expect("packets take time: the lookahead is never zero");
+        let mut world = Arc::new(world);
+        let engine = Engine::new(Arc::clone(&world), nodes, setup)
+            .expect("packets take time: the lookahead is never zero");
         let mut stall = Stall::new(&world);
         let mut reached = Time::ZERO;
         let run = engine.run_observed(|progress| {
@@ -142,7 +143,9 @@ impl Simulation {
             })
         });
         // Records take much of what the layers of a large network have taken.
-        world.forwarding.forget_beyond();
+        if let Some(world) = Arc::get_mut(&mut world) {
+            world.forwarding.forget_beyond();
+        }
         let final_state = FinalState {
             nodes: run.nodes,
             pending: run.pending,

@@ -1,6 +1,7 @@
 //! What runs a driven run: one event after the other, or windows.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use netloom_engine::reference::Stepper;
 use netloom_engine::{END_OF_TIME, NodeIndex, Session};
@@ -68,13 +69,14 @@ impl Executor {
     }
 
     /// Begins if it has not.
-    pub(super) fn begin(&mut self, world: &World, reaction: Time) -> &mut Self {
+    pub(super) fn begin(&mut self, world: &Arc<World>, reaction: Time) -> &mut Self {
         if let State::New { nodes, threads } = &mut self.0 {
             let nodes = std::mem::take(nodes);
             self.0 = match reaction {
-                Time::ZERO => State::Events { steps: Stepper::new(world, nodes), reached: Time::ZERO },
+                Time::ZERO => State::Events { steps: Stepper::new(&**world, nodes), reached: Time::ZERO },
                 _ => {
-                    let session = Session::new(world, nodes, setup(world, *threads, Time::MAX), reaction);
+                    let setup = setup(world, *threads, Time::MAX);
+                    let session = Session::new(Arc::clone(world), nodes, setup, reaction);
                     State::Windows(Box::new(session.expect("packets take time: the lookahead is never zero")))
                 }
             };
@@ -132,7 +134,7 @@ impl Executor {
                     return Stop::Until;
                 }
                 let (mut looked, mut goes_on) = (session.messages(), true);
-                session.run(world, until, |progress| {
+                session.run(until, |progress| {
                     if progress.messages.wrapping_sub(looked) >= u64::from(LOOK_EVERY) {
                         looked = progress.messages;
                         goes_on = go_on(progress.time, progress.messages);
