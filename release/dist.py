@@ -1,8 +1,7 @@
 """Builds what a release consists of, into target/dist/netloom-VERSION: `make dist`.
 
 For x86-64 and aarch64: an archive with the command as a static binary, its manual pages and completions, and a wheel of the Python package. For all:
-the list of the crates in the binary (an SBOM in CycloneDX) and SHA256SUMS. The same commit with the same tools gives the same bytes, wherever the
-checkout is.
+the list of the crates in the binary (an SBOM in CycloneDX) and SHA256SUMS. Neither the folder of the checkout nor the time of the build is in any of them.
 """
 
 import argparse
