@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build library test checked loom miri mutants wheel installed lint studies bench bench-scale bench-set-up bench-schemes bench-driven browser picture book kill-test
+.PHONY: run build library test checked loom miri mutants wheel installed dist dist-test lint studies bench bench-scale bench-set-up bench-schemes bench-driven browser picture book kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -52,6 +52,21 @@ installed: wheel
 	cd target/fresh && bin/python -c 'import netloom; print(netloom.run({"topology": {"kind": "fat-tree", "k": 4}}))'
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/netloom-*.whl
 
+# A release: static binaries with manual pages and completions, wheels, checksums and the list of crates, for x86-64 and aarch64, in
+# target/dist/netloom-VERSION. Zig from PyPI is the C compiler and linker for all of them; rustup installs what Rust needs for other processors.
+DIST := target/dist-tools
+dist: $(DIST)/installed
+	$(DIST)/bin/python release/dist.py $(addprefix --machine ,$(MACHINES))
+
+# What `make dist` built, installed and tried without Rust.
+dist-test:
+	$(PYTHON) release/check.py
+
+$(DIST)/installed: release/requirements.txt
+	$(PYTHON) -m venv $(DIST)
+	$(DIST)/bin/python -m pip install --quiet --disable-pip-version-check -r release/requirements.txt
+	touch $@
+
 # The tools that read netloom's outcomes in the tests.
 $(VENV)/installed: tests/requirements.txt
 	$(PYTHON) -m venv $(VENV)
@@ -71,8 +86,8 @@ lint: $(VENV)/installed build
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	RUSTFLAGS="--cfg loom" cargo clippy --release --package netloom-engine --lib --tests --target-dir target/loom --quiet -- -D warnings
-	$(VENV)/bin/ruff check tests python examples docs benches studies
-	$(VENV)/bin/ruff format --check tests python examples docs benches studies
+	$(VENV)/bin/ruff check tests python examples docs benches studies release
+	$(VENV)/bin/ruff format --check tests python examples docs benches studies release
 	$(VENV)/bin/codespell --ignore-words-list clos,conext --skip "*.svg" docs README.md CHANGELOG.md CONTRIBUTING.md
 	$(VENV)/bin/python tests/prose.py
 

@@ -558,7 +558,8 @@ def test_every_figure_is_drawn_for_a_column_of_a_paper(running, study, tmp_path)
             text=True,
         )
         if done.returncode:
-            assert f"`{name}` has nothing to draw: " in done.stderr, done.stderr
+            why = "shows one point, and 4 are chosen" if name == "network" else "has nothing to draw: "
+            assert f"`{name}` {why}" in done.stderr, done.stderr
             continue
         drawn.add(name)
     assert {
@@ -607,6 +608,50 @@ def test_figures_of_known_flows(study, tmp_path):
     assert len(curves) == 4
     ends = [float(re.findall(r"L([\d.]+) ", path)[-1]) for path in curves[:2]]
     assert ends[0] < ends[1]
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def not_cut_off(running, file):
+    """That all text of a figure is within it, in whatever font this machine has."""
+    page = running.new_page()
+    page.goto(file.as_uri())
+    outside = page.evaluate(
+        """() => [...document.querySelectorAll("text")].filter((text) => {
+            const box = text.getBoundingClientRect(), all = document.documentElement.getBoundingClientRect();
+            return box.left < all.left - 1 || box.right > all.right + 1 || box.bottom > all.bottom + 1;
+        }).map((text) => text.textContent)"""
+    )
+    page.close()
+    assert not outside
+
+
+def test_the_network_of_a_point_shows_the_use_of_its_links(running, study, tmp_path):
+    """Each link once, in the colour of its busier direction, on the same scale for all points."""
+    chosen = ["--only", "size=256KiB", "--only", "scheme=ecmp"]
+    root, texts = figure(study, tmp_path / "network.svg", *chosen)
+    assert root.get("width") == "7.00in"
+    lines = [path for path in root.iter(SVG + "path") if path.get("stroke")]
+    assert len(lines) == 48 and len({line.get("stroke") for line in lines}) > 5
+    assert len([box for box in root.iter(SVG + "rect") if box.get("class") == "switch"]) == 20
+    assert len(list(root.iter(SVG + "circle"))) == 16
+    ends = [text for text in texts if "of the time in use" in text]
+    spray = ["--only", "size=256KiB", "--only", "scheme=spray"]
+    other = figure(study, tmp_path / "network.svg", *spray)[1]
+    assert len(ends) == 1 and ends == [text for text in other if "of the time in use" in text]
+    not_cut_off(running, tmp_path / "network.svg")
+    assert "axes: scheme" in refused(study, "--figure", tmp_path / "network.svg", "--only", "size=64KiB")
+
+
+def test_a_large_network_is_a_figure_of_groups(running, large, tmp_path):
+    """32 boxes of leaves with 32 of their hosts and 32 spines, and a line for each bundle of links."""
+    root, texts = figure(large, tmp_path / "network.svg")
+    boxes = [box for box in root.iter(SVG + "rect") if box.get("class") == "group"]
+    assert len(boxes) == 96
+    assert len([path for path in root.iter(SVG + "path") if path.get("stroke")]) == 32 * 32 + 32
+    assert "16384 hosts" in texts and "512 h" in texts and "×16" in texts
+    not_cut_off(running, tmp_path / "network.svg")
 
 
 def test_wrong_figures_are_refused(study, tmp_path):

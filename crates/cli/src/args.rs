@@ -100,6 +100,8 @@ pub(crate) enum InitKind {
     SlimFly,
     /// A study: three routing schemes on a fat tree, with a claim.
     Study,
+    /// A study: routing schemes for a cluster of 512 GPUs, by the time of an all-to-all.
+    GpuStudy,
     /// A study: a Slim Fly against a fat tree of as many hosts.
     SlimFlyStudy,
 }

@@ -19,6 +19,7 @@ fn what_is_written_runs_without_a_warning() {
         ("gpu-cluster", "run"),
         ("slim-fly", "run"),
         ("study", "study"),
+        ("gpu-study", "study"),
         ("slim-fly-study", "study"),
     ] {
         let written = netloom(folder.path(), &["init", what]);

@@ -24,49 +24,49 @@ const HOTTEST: usize = 12;
 /// A network as the page draws it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Map {
-    name: String,
-    width: f64,
-    height: f64,
-    tree: bool,
+    pub(crate) name: String,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) tree: bool,
     tiers: Vec<String>,
-    nodes: Vec<MapNode>,
+    pub(crate) nodes: Vec<MapNode>,
     /// Ends (by their places in `nodes`), tier, and the number of its first channel; the second is the next number. Of groups the number
     /// of the bundle.
-    links: Vec<(usize, usize, u8, u32)>,
+    pub(crate) links: Vec<(usize, usize, u8, u32)>,
     /// Of groups: links of every bundle, and what stands above the rows.
-    bundles: Vec<u32>,
-    titles: Vec<(String, f64, f64)>,
+    pub(crate) bundles: Vec<u32>,
+    pub(crate) titles: Vec<(String, f64, f64)>,
     #[serde(skip)]
     bundle_of: Vec<(u32, bool)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct MapNode {
-    name: String,
-    x: f64,
-    y: f64,
-    host: bool,
+pub(crate) struct MapNode {
+    pub(crate) name: String,
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) host: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    group: Option<MapGroup>,
+    pub(crate) group: Option<MapGroup>,
 }
 
 /// A node of the picture that stands for several.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct MapGroup {
-    label: String,
-    switches: u32,
-    hosts: u32,
-    width: f64,
-    height: f64,
+pub(crate) struct MapGroup {
+    pub(crate) label: String,
+    pub(crate) switches: u32,
+    pub(crate) hosts: u32,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
 }
 
 /// What the channels of one point did, mean over its runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct LinkUse {
     /// Utilisation by channel in thousandths; empty where the network is not drawn link by link.
-    use_permille: Vec<u16>,
+    pub(crate) use_permille: Vec<u16>,
     /// The same by bundle, where groups are drawn: mean and most from the first group to the second, and back.
-    bundles: Vec<[u16; 4]>,
+    pub(crate) bundles: Vec<[u16; 4]>,
     hottest: Vec<HotChannel>,
 }
 

@@ -29,8 +29,8 @@ pub struct Report {
     /// By point: flows in bins that have too few for a statistic.
     too_few: Vec<u64>,
     /// The different networks, and by point which one is its own, if it can be drawn.
-    maps: Vec<Map>,
-    map_of: Vec<Option<usize>>,
+    pub(crate) maps: Vec<Map>,
+    pub(crate) map_of: Vec<Option<usize>>,
     /// The different lines of all scenarios, and by point which ones are its own: scenarios of a study share nearly all of their lines.
     lines: Vec<String>,
     scenarios: Vec<Vec<usize>>,

@@ -16,6 +16,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<(), Failure> {
         InitKind::GpuCluster => ("gpu-cluster.toml", include_str!("init/gpu-cluster.toml"), "run"),
         InitKind::SlimFly => ("slim-fly.toml", include_str!("init/slim-fly.toml"), "run"),
         InitKind::Study => ("study.toml", include_str!("init/study.toml"), "study"),
+        InitKind::GpuStudy => ("gpu-study.toml", include_str!("init/gpu-study.toml"), "study"),
         InitKind::SlimFlyStudy => ("slim-fly-study.toml", include_str!("init/slim-fly-study.toml"), "study"),
     };
     let file = args.file.clone().unwrap_or_else(|| PathBuf::from(name));

@@ -1,6 +1,7 @@
 //! Single charts of a report as SVG, fit for a column of a paper.
 
 mod name;
+mod network;
 mod plot;
 mod scale;
 
@@ -59,6 +60,16 @@ pub enum FigureError {
         /// The axes that could be used.
         axes: String,
     },
+    /// Not one point, where a figure shows one.
+    #[error("`{name}` shows one point, and {found} are chosen; choose one with --only AXIS=LABEL,…{axes}")]
+    NotOne {
+        /// The figure.
+        name: String,
+        /// How many there are.
+        found: usize,
+        /// The axes that could be used.
+        axes: String,
+    },
     /// An axis or a label that the runs do not have.
     #[error("there is no {what} `{found}`: {advice}")]
     NoSuch {
@@ -92,7 +103,11 @@ impl Report {
             // The whole list follows.
             let advice =
                 advice.split("valid here").next().unwrap_or_default().trim_end_matches(['?', ' ', ';']);
-            let advice = if advice.is_empty() { "these there are".to_owned() } else { format!("{advice}?") };
+            let advice = if advice.is_empty() {
+                "the names are listed below".to_owned()
+            } else {
+                format!("{advice}?")
+            };
             return Err(FigureError::Unknown { name: name.to_owned(), advice });
         };
         let chosen = self.choose(only)?;
@@ -104,6 +119,7 @@ impl Report {
             Kind::LinkUse => chosen.link_use(name, &title),
             Kind::Throughput => chosen.over_time(name, &title, false),
             Kind::Queue => chosen.over_time(name, &title, true),
+            Kind::Network => chosen.network(name, &title),
         }
     }
 
@@ -152,9 +168,13 @@ impl Chosen<'_> {
         if found <= most {
             return Ok(());
         }
+        Err(FigureError::TooMany { name: name.to_owned(), found, what, most, axes: self.axes() })
+    }
+
+    /// The axes along which fewer points can be chosen.
+    fn axes(&self) -> String {
         let axes = self.varied.iter().map(|&axis| self.report.axes[axis].name.as_str()).collect::<Vec<_>>();
-        let axes = if axes.is_empty() { String::new() } else { format!(" (axes: {})", axes.join(", ")) };
-        Err(FigureError::TooMany { name: name.to_owned(), found, what, most, axes })
+        if axes.is_empty() { String::new() } else { format!(" (axes: {})", axes.join(", ")) }
     }
 
     /// The looks of the points, which differ along every axis but one.

@@ -21,6 +21,7 @@ pub(super) enum Kind {
     LinkUse,
     Throughput,
     Queue,
+    Network,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,7 @@ const OTHERS: &[(&str, &str, Kind)] = &[
     ("link-use", "use of the links by tier, mean and busiest", Kind::LinkUse),
     ("throughput-over-time", "what the channels sent over time", Kind::Throughput),
     ("queue-over-time", "longest queue over time", Kind::Queue),
+    ("network", "the network of one point, links in the colour of their use", Kind::Network),
 ];
 
 /// Every figure with what it shows.

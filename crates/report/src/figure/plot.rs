@@ -9,12 +9,12 @@ use crate::style::{COLOURS, DASHES, Look, MARKS};
 /// Width of a column, in hundredths of an inch.
 const WIDTH: f64 = 330.0;
 /// Eight points.
-const FONT: f64 = 11.0;
+pub(super) const FONT: f64 = 11.0;
 /// Notes below a figure.
-const SMALL: f64 = 9.5;
+pub(super) const SMALL: f64 = 9.5;
 const ROW: f64 = 14.0;
-const INK: &str = "#1d2126";
-const QUIET: &str = "#5a626c";
+pub(super) const INK: &str = "#1d2126";
+pub(super) const QUIET: &str = "#5a626c";
 
 /// A curve.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,20 +122,25 @@ fn fitted(text: &str, font: f64, most: f64) -> String {
 }
 
 /// An SVG in the making. Writing to a string cannot fail.
-#[derive(Default)]
-struct Paper {
-    svg: String,
+pub(super) struct Paper {
+    pub(super) svg: String,
+    /// In hundredths of an inch.
+    width: f64,
 }
 
 impl Paper {
-    fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), stroke: &str, width: f64) {
+    pub(super) fn new(width: f64) -> Self {
+        Paper { svg: String::new(), width }
+    }
+
+    pub(super) fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), stroke: &str, width: f64) {
         let _ = writeln!(
             self.svg,
             "<path d=\"M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>"
         );
     }
 
-    fn text(&mut self, (x, y): (f64, f64), anchor: &str, font: f64, fill: &str, text: &str) {
+    pub(super) fn text(&mut self, (x, y): (f64, f64), anchor: &str, font: f64, fill: &str, text: &str) {
         let _ = writeln!(
             self.svg,
             "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" font-size=\"{font}\" fill=\"{fill}\">{}</text>",
@@ -182,18 +187,19 @@ impl Paper {
     }
 
     /// The whole figure with its note below.
-    fn finish(mut self, title: &str, mut height: f64, note: &str) -> String {
-        for line in wrap(note, SMALL, WIDTH - 8.0) {
+    pub(super) fn finish(mut self, title: &str, mut height: f64, note: &str) -> String {
+        for line in wrap(note, SMALL, self.width - 8.0) {
             height += SMALL * 1.25;
             self.text((4.0, height), "start", SMALL, QUIET, &line);
         }
         height += 6.0;
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{:.2}in\" height=\"{:.2}in\" viewBox=\"0 0 {WIDTH} {height:.0}\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{:.2}in\" height=\"{:.2}in\" viewBox=\"0 0 {} {height:.0}\" \
              font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\" role=\"img\" aria-labelledby=\"name\">\n\
              <title id=\"name\">{}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{}</svg>\n",
-            WIDTH / 100.0,
+            self.width / 100.0,
             height / 100.0,
+            self.width,
             escape(title),
             self.svg
         )
@@ -205,7 +211,7 @@ const KEY: f64 = 30.0;
 
 /// Draws curves. Keys stand to their right if there is room for a plot beside them, else above.
 pub(crate) fn curves(title: &str, plot: &Curves) -> String {
-    let mut paper = Paper::default();
+    let mut paper = Paper::new(WIDTH);
     let keys: &[Curve] = if plot.curves.len() > 1 { &plot.curves } else { &[] };
     let widest = keys.iter().map(|curve| width(&curve.name, FONT)).fold(0.0, f64::max) + KEY + 4.0;
     let is_beside = !keys.is_empty() && widest <= 0.36 * WIDTH;
@@ -328,7 +334,7 @@ fn range(axis: &Axis, values: impl Iterator<Item = f64>, more: impl Iterator<Ite
 
 /// Draws bars with their names before and their values behind them.
 pub(crate) fn bars(title: &str, plot: &Bars) -> String {
-    let mut paper = Paper::default();
+    let mut paper = Paper::new(WIDTH);
     let all = || plot.groups.iter().flat_map(|(_, bars)| bars);
     let names = all().map(|bar| width(&bar.name, FONT)).fold(0.0, f64::max).min(0.36 * WIDTH);
     let (left, right) = (names + 10.0, WIDTH - 8.0);
@@ -340,7 +346,7 @@ pub(crate) fn bars(title: &str, plot: &Bars) -> String {
         Scale { low: 0.0, high: if high > 0.0 { high } else { 1.0 }, is_log: false, from: left, to: right };
     let mut y = 4.0;
     let begin = y;
-    let mut rows = Paper::default();
+    let mut rows = Paper::new(WIDTH);
     for (heading, bars) in &plot.groups {
         if !heading.is_empty() {
             y += ROW;

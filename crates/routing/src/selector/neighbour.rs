@@ -1,4 +1,4 @@
-//! The port after the one that the flow's number names.
+//! The port after the one that the flow's number selects.
 
 use rand::Rng;
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use super::kind::{
 };
 use crate::header::View;
 
-/// The candidate `distance` places behind the one that the flow's number names.
+/// The candidate `distance` places after the one that the flow's number selects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Neighbour {
@@ -23,7 +23,7 @@ impl Default for Neighbour {
     }
 }
 
-/// It at work at a switch. One that remembered something would keep it here.
+/// Its state at a switch. A selector with memory would keep it here.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     distance: u32,
