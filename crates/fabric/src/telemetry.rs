@@ -210,8 +210,8 @@ mod tests {
         for sent in [10, 20, 30, 40] {
             pass(&telemetry, packet(7, sent), 1, 1);
         }
-        for sent in [20, 10, 40, 30] {
-            pass(&telemetry, packet(7, sent), 2, sent as u32);
+        for sent in [20u32, 10, 40, 30] {
+            pass(&telemetry, packet(7, sent.into()), 2, sent);
         }
         assert_eq!(take(&telemetry, 7, 10), Some(vec![1, 10]));
         // The rest moves up by one, and nine more hops share the likely places of the first.

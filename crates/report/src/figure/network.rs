@@ -46,11 +46,12 @@ impl Chosen<'_> {
 fn colour(used: u16, full: u16) -> String {
     let at = f64::from(used.min(full)) / f64::from(full) * (RAMP.len() - 1) as f64;
     let low = (0..RAMP.len() - 2).rfind(|&place| (place + 1) as f64 <= at).map_or(0, |place| place + 1);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between two bytes")]
     let mixed = RAMP[low].iter().zip(RAMP[low + 1]).map(|(&from, to)| {
         let (from, to) = (f64::from(from), f64::from(to));
-        (from + (to - from) * (at - low as f64)).round()
+        (from + (to - from) * (at - low as f64)).round() as u8
     });
-    mixed.fold("#".to_owned(), |text, part| format!("{text}{:02x}", part as u8))
+    mixed.fold("#".to_owned(), |text, part| format!("{text}{part:02x}"))
 }
 
 fn draw(title: &str, map: &Map, used: &LinkUse, full: u16) -> String {
