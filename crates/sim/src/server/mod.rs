@@ -66,6 +66,8 @@ struct Nic {
     id: HostId,
     host: Host,
     timers: Timers,
+    /// When the next thing happens inside it, as far as it is known: not earlier. Most of what reaches a server concerns one NIC, so the others need not be called.
+    next: Time,
 }
 
 impl Server {
@@ -74,7 +76,10 @@ impl Server {
         Server {
             number,
             outstanding: vec![0; nics.len()],
-            nics: nics.into_iter().map(|(id, host)| Nic { id, host, timers: Timers::default() }).collect(),
+            nics: nics
+                .into_iter()
+                .map(|(id, host)| Nic { id, host, timers: Timers::default(), next: Time::ZERO })
+                .collect(),
             work,
             upcoming: None,
             has_begun: false,
@@ -127,14 +132,18 @@ impl Server {
 
     pub(crate) fn handle(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, source: u32, message: &Message) {
         // What has left a NIC by now may have set timers that are due before ctx.now, and the node goes on to ctx.now.
-        for (rail, Nic { id, host, timers }) in (0..).zip(&mut self.nics) {
+        for (rail, Nic { id, host, timers, next }) in (0..).zip(&mut self.nics) {
+            if *next >= ctx.now {
+                continue;
+            }
             let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
             let ctx = &mut Ctx::new(ctx.world, *id, ctx.now, out);
-            host.advance(ctx);
+            let mut then = host.advance(ctx);
             while let Some((at, timer)) = Scheduler::due_timer(ctx.out, ctx.now) {
                 host.handle(&mut ctx.at(at), &timer);
-                host.advance(ctx);
+                then = host.advance(ctx);
             }
+            *next = then.unwrap_or(Time::MAX);
         }
         match message {
             Message::Packet(_) | Message::Grant(_) => {
@@ -163,17 +172,19 @@ impl Server {
     }
 
     pub(crate) fn advance(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>) -> Option<Time> {
-        let advance = |(rail, nic): (u32, &mut Nic)| {
-            let Nic { id, host, timers } = nic;
-            let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
-            host.advance(&mut Ctx::new(ctx.world, *id, ctx.now, out))
-        };
-        (0..).zip(&mut self.nics).filter_map(advance).min()
+        for (rail, Nic { id, host, timers, next }) in (0..).zip(&mut self.nics) {
+            if *next < ctx.now {
+                let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
+                *next = host.advance(&mut Ctx::new(ctx.world, *id, ctx.now, out)).unwrap_or(Time::MAX);
+            }
+        }
+        self.nics.iter().map(|nic| nic.next).min().filter(|&next| next < Time::MAX)
     }
 
     /// Something reaches a NIC, and what it has to say is taken.
     fn at_nic(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, rail: u32, message: &Message) {
-        let Nic { id, host, timers } = &mut self.nics[rail as usize];
+        let Nic { id, host, timers, next } = &mut self.nics[rail as usize];
+        *next = Time::ZERO;
         let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
         host.handle(&mut Ctx::new(ctx.world, *id, ctx.now, out), message);
         for events in host.events() {
