@@ -16,6 +16,7 @@ pub(super) fn below_the_product(scenario: &Scenario, farthest: &Farthest) -> Opt
         rate: farthest.rate,
         lossy: scenario.fabric.is_lossy(),
         reorders: false,
+        trims: scenario.fabric.queue.trims(),
     };
     let (field, window) = transport.first_window(path)?;
     let consequence = match transport.grows() {
