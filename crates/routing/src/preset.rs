@@ -64,8 +64,7 @@ fn plb(config: plb::Plb) -> Routing {
 }
 
 /// Paths are entropy values, 64 of 65,536 per flow.
-fn uet_penalties(recycle: bool) -> Routing {
-    let penalties = path_penalties::PathPenalties { recycle, ..Default::default() };
+fn uet_penalties(penalties: path_penalties::PathPenalties) -> Routing {
     let (granularity, selector) =
         (Granularity::PathPenalties(penalties), Selector::Random(random::Random {}));
     Routing { entropy_values: 1 << 16, ..scheme(Placement::Nic, granularity, selector) }
@@ -321,23 +320,26 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "uet-oblivious",
-        doc: "uet-htsim's oblivious balancer (-load_balancing_algo oblivious): each packet the next of 64 entropy values, in turn from a random first one; there the order is drawn anew \
-              for each pass.",
+        doc: "uet-htsim's oblivious balancer (-load_balancing_algo oblivious): each packet the next of 64 entropy values, in an order that is drawn anew for each pass.",
         expand: || {
-            let selector = Selector::NextEntropy(next_entropy::NextEntropy {});
-            Routing { entropy_values: 64, ..scheme(Placement::Nic, PACKET, selector) }
+            uet_penalties(path_penalties::PathPenalties {
+                recycle: false,
+                mark: 0,
+                trim: 0,
+                ..Default::default()
+            })
         },
     },
     Preset {
         name: "uet-bitmap",
         doc: "uet-htsim's bitmap (-load_balancing_algo bitmap): each packet the next of 64 entropy values, of which those that were marked or trimmed sit out for some passes. Needs ECN or \
               trimming.",
-        expand: || uet_penalties(false),
+        expand: || uet_penalties(path_penalties::PathPenalties { recycle: false, ..Default::default() }),
     },
     Preset {
         name: "uet-mixed",
         doc: "uet-htsim's mixed, its default: first the entropy values whose ACKs came back unmarked, each once, else as uet-bitmap. Needs ECN or trimming.",
-        expand: || uet_penalties(true),
+        expand: || uet_penalties(path_penalties::PathPenalties::default()),
     },
     Preset {
         name: "conga",

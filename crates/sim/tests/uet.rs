@@ -110,16 +110,41 @@ fn without_trimming_only_timeouts_find_losses_and_all_arrives() {
     assert!(records.flows.iter().any(|flow| flow.timeouts > 0));
 }
 
+/// Where pauses last longer than the timeout, packets are sent twice though nothing is lost; where they do not, none is.
 #[test]
-fn fabrics_that_lose_nothing_have_no_timeouts() {
+fn nothing_is_sent_twice_where_nothing_is_lost() {
     let mut config = config("spray");
     config.fabric.queue = Queue::TailDrop(Default::default());
     config.fabric.options.buffer = None;
     config.fabric.flow_control = netloom_fabric::FlowControl::Pfc(Default::default());
     let incast: Vec<_> = (1..16).map(|src| (src, 0)).collect();
-    let records = run(network(4), config, flows(16, &incast, 500_000));
-    assert!(records.flows.iter().all(|flow| flow.delivered == 500_000));
-    assert!(records.flows.iter().all(|flow| (flow.timeouts, flow.retransmissions) == (0, 0)));
+    for (timeout, twice) in [(Time::from_us(101), true), (Time::from_ms(5), false)] {
+        let options = &mut config.transport.options;
+        (options.rto_min, options.rto_initial, options.rto_max) = (timeout, timeout, Some(timeout));
+        let records = run(network(4), config.clone(), flows(16, &incast, 500_000));
+        assert!(records.flows.iter().all(|flow| flow.delivered == 500_000));
+        assert_eq!(records.flows.iter().any(|flow| flow.retransmissions > 0), twice, "{timeout}");
+        assert_eq!(records.totals.data.dropped, 0);
+    }
+}
+
+/// A receiver that waits for more bytes than the window holds has them only from packets that ask for their ACK; after a cut they may have left without asking.
+#[test]
+fn a_window_that_shrinks_below_what_is_due_stops_nothing() {
+    for lossless in [false, true] {
+        let mut config = config("ecmp");
+        config.transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(1 << 30) });
+        config.fabric.options.ecn =
+            Some(Ecn { kmin: Bytes(0), kmax: Bytes(0), pmax: 1.0, mark: Default::default() });
+        if lossless {
+            config.fabric.queue = Queue::TailDrop(Default::default());
+            config.fabric.options.buffer = None;
+            config.fabric.flow_control = netloom_fabric::FlowControl::Pfc(Default::default());
+        }
+        let incast: Vec<_> = (1..16).map(|src| (src, 0)).collect();
+        let records = run(network(4), config, flows(16, &incast, 300_000));
+        assert!(records.flows.iter().all(|flow| flow.sender_fct.is_some() && flow.delivered == 300_000));
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub struct TransportOptions {
     /// A packet is acknowledged after this long even if too few have come since; matters only if `ack_every` is above 1.
     pub ack_delay: Time,
     /// Least retransmission timeout. The timeout follows RFC 6298 and counts from the departure of the oldest packet in flight. It is armed
-    /// only where the fabric can lose packets or a go-back-N receiver may discard them.
+    /// only where the fabric can lose packets, a go-back-N receiver may discard them, or one ACK answers several packets in any order (`pds`).
     pub rto_min: Time,
     /// Retransmission timeout before the first round-trip time is known.
     pub rto_initial: Time,

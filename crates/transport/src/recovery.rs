@@ -75,8 +75,6 @@ struct Sacks {
     received: u32,
     /// How many more packets are known not to be in flight than are believed to be: some have arrived after they were given up, and no ACK has said yet that it was these.
     excess: u32,
-    /// Whether anything can get lost, so that timeouts are needed.
-    is_lossy: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -159,9 +157,9 @@ impl Recovery {
         }
     }
 
-    /// The same for ACKs with bitmaps. Unless `is_lossy`, there are no timeouts.
-    pub(crate) fn with_sacks(self, is_lossy: bool) -> Self {
-        Recovery { sacks: Some(Sacks { received: 0, excess: 0, is_lossy }), ..self }
+    /// The same for ACKs with bitmaps.
+    pub(crate) fn with_sacks(self) -> Self {
+        Recovery { sacks: Some(Sacks { received: 0, excess: 0 }), ..self }
     }
 
     /// Whether ACKs have bitmaps.
@@ -188,7 +186,7 @@ impl Recovery {
     /// Of so many packets believed to be in flight that many are not; returns how many are left.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cut to 32 bits")]
     pub(crate) fn land(&mut self, in_flight: u32, packets: i64) -> u32 {
-        let none = &mut Sacks { received: 0, excess: 0, is_lossy: true };
+        let none = &mut Sacks { received: 0, excess: 0 };
         let sacks = self.sacks.as_mut().unwrap_or(none);
         let left = i64::from(in_flight) - i64::from(sacks.excess) - packets;
         sacks.excess = (-left).clamp(0, u32::MAX.into()) as u32;
@@ -520,9 +518,6 @@ impl Recovery {
     #[inline]
     pub(crate) fn due(&self, transport: &Transport, rtt: &Rtt, in_flight: u32) -> Option<(Time, Due)> {
         let oldest = self.departures.front()?.at;
-        if self.sacks.is_some_and(|sacks| !sacks.is_lossy) {
-            return None;
-        }
         let timeout = (oldest + rtt.timeout(&transport.options, self.backoff), Due::Timeout);
         let Some(detection) = transport.reliability.facts().loss_detection.filter(|found| found.rack) else {
             return Some(timeout);

@@ -118,11 +118,12 @@ impl Sender {
 
     fn begin(transport: &Transport, content: Content, path: PathFacts, now: Time) -> Self {
         let (control, gate) = Control::begin(transport, path, now);
+        // A window that shrinks may leave packets behind that ask for no ACK: only a timeout goes on from there.
         let has_sacks = transport.reliability.facts().sack_bytes.is_some();
         let remembers = has_sacks || path.lossy && transport.has_acks();
         let recovery = remembers.then(|| {
             let recovery = Recovery::new(path.reorders, now);
-            Box::new(if has_sacks { recovery.with_sacks(path.lossy) } else { recovery })
+            Box::new(if has_sacks { recovery.with_sacks() } else { recovery })
         });
         let shaping = transport.shaping.facts();
         let is_shaped = shaping.spacing != Spacing::None || shaping.stretching.is_some();

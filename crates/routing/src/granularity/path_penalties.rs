@@ -15,12 +15,12 @@ use crate::tag::Tag;
 /// A path per packet: those of a flow's list in turn, in an order drawn anew for each pass, as far as they have no *penalty*. A marked ACK gives
 /// its path a penalty of `mark`, a trimmed packet one of `trim`, a packet that met a cut link the most, `most`. A path whose turn it is and that
 /// has a penalty is passed over; the first one that is passed over for a packet loses 1 of it. If all have one, the packet takes the path whose
-/// turn it is. With `recycle`, the oldest path whose ACK came back unmarked, and that has not been taken again since, goes first. At the NIC;
+/// turn it is. With `mark` and `trim` of 0 and without `recycle`, nothing that comes back matters. With `recycle`, the oldest path whose ACK came back unmarked, and that has not been taken again since, goes first. At the NIC;
 /// needs a fabric that marks, or one that trims. Works with every transport that has ACKs; with one ACK for several packets
 /// (`reliability = "pds"`) the ACK speaks for the path of the packet that caused it.
 ///
 /// The load balancers of the public simulator of Ultra Ethernet, uet-htsim (commit 40ccb05, `uec_mp.cpp`): without `recycle` its `bitmap`, with it its
-/// `mixed`, which is its default. The list holds the paths between the flow's two ends, each once, as that of `path-list` does; uet-htsim's are
+/// `mixed`, which is its default; without all three its `oblivious`. The list holds the paths between the flow's two ends, each once, as that of `path-list` does; uet-htsim's are
 /// entropy values. Two things are different: there a timeout gives entropy value 0 a penalty of 15, as the path is not known, and here none; and
 /// there a packet trimmed by the last switch, to which all paths lead, counts as unmarked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -119,6 +119,13 @@ impl Memory {
     }
 }
 
+impl PathPenalties {
+    /// Whether what comes back matters.
+    fn learns(&self) -> bool {
+        self.recycle || self.mark > 0 || self.trim > 0
+    }
+}
+
 impl GranularityConfig for PathPenalties {
     type Run = Memory;
     type Shared = ();
@@ -128,7 +135,7 @@ impl GranularityConfig for PathPenalties {
             places: Places::Nic,
             ends: Ends::EveryPacket,
             remembers: true,
-            acks: Acks::MarksOrTrims,
+            acks: if self.learns() { Acks::MarksOrTrims } else { Acks::Unused },
             labels: false,
             decides_control: false,
         }

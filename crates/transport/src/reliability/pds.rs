@@ -17,6 +17,12 @@ use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// `rto_min`, `rto_initial` and `rto_max` to the same time, as the preset `uet-nscc` does. Round-trip times are those of packets that were sent
 /// once, or twice if the ACK is for the second time.
 ///
+/// In fabrics that lose nothing there are timeouts as well, since a window that shrinks may leave packets unanswered that asked for no ACK; a pause that lasts
+/// longer makes packets be sent twice.
+///
+/// No timer makes a receiver send an ACK that is not due yet. Where the packets of a flow leave far apart, as many flows share its NIC, set a longer
+/// timeout or a smaller `ack_bytes`, or packets are sent twice.
+///
 /// With the congestion controls that go by windows or rates. Left out: requests to send, for which the timeout stands in; probes and fast loss
 /// recovery without trimming (SLEEK); the receiver's window penalty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
