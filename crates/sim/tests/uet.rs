@@ -90,7 +90,7 @@ fn trimmed_packets_are_sent_again_and_all_arrive() {
     let incast: Vec<_> = (1..16).map(|src| (src, 0)).collect();
     let records = run(network(4), config("spray"), flows(16, &incast, 500_000));
     let sum = |field: fn(&FlowRecord) -> u64| records.flows.iter().map(field).sum::<u64>();
-    let (trims, again) = (sum(|flow| flow.trims.into()), sum(|flow| flow.retransmissions));
+    let (trims, again) = (sum(|flow| flow.trims), sum(|flow| flow.retransmissions));
     assert!(records.flows.iter().all(|flow| flow.delivered == 500_000 && flow.timeouts == 0));
     assert!(trims > 100 && trims == again, "{trims} trims, {again} packets sent again");
     // The receiver's link is busy from the first packet to the last.
@@ -125,25 +125,6 @@ fn nothing_is_sent_twice_where_nothing_is_lost() {
         assert!(records.flows.iter().all(|flow| flow.delivered == 500_000));
         assert_eq!(records.flows.iter().any(|flow| flow.retransmissions > 0), twice, "{timeout}");
         assert_eq!(records.totals.data.dropped, 0);
-    }
-}
-
-/// A receiver that waits for more bytes than the window holds has them only from packets that ask for their ACK; after a cut they may have left without asking.
-#[test]
-fn a_window_that_shrinks_below_what_is_due_stops_nothing() {
-    for lossless in [false, true] {
-        let mut config = config("ecmp");
-        config.transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(1 << 30) });
-        config.fabric.options.ecn =
-            Some(Ecn { kmin: Bytes(0), kmax: Bytes(0), pmax: 1.0, mark: Default::default() });
-        if lossless {
-            config.fabric.queue = Queue::TailDrop(Default::default());
-            config.fabric.options.buffer = None;
-            config.fabric.flow_control = netloom_fabric::FlowControl::Pfc(Default::default());
-        }
-        let incast: Vec<_> = (1..16).map(|src| (src, 0)).collect();
-        let records = run(network(4), config, flows(16, &incast, 300_000));
-        assert!(records.flows.iter().all(|flow| flow.sender_fct.is_some() && flow.delivered == 300_000));
     }
 }
 

@@ -41,7 +41,7 @@ impl SeqSet {
         let Some(ahead) = first.checked_sub(self.base) else {
             let below = self.base - first;
             return match below {
-                0..64 => (1 << below) - 1 | self.bits_from(self.base) << below,
+                0..64 => ((1 << below) - 1) | self.bits_from(self.base) << below,
                 _ => u64::MAX,
             };
         };

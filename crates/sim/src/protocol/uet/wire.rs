@@ -48,11 +48,7 @@ pub(crate) fn write(answer: &mut Packet, report: Report) {
 }
 
 /// Reads an ACK that has come.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    reason = "each half is read by itself"
-)]
+#[expect(clippy::cast_possible_wrap, reason = "each half is read by itself")]
 pub(crate) fn read(now: Time, packet: &Packet) -> (Ack, Sack) {
     let halves = packet.number_of(&[UET_ACK]);
     let expected = packet.seq.wrapping_add_signed(i32::from((halves >> 16) as u16 as i16));
