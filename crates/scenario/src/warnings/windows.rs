@@ -32,6 +32,31 @@ pub(super) fn below_the_product(scenario: &Scenario, farthest: &Farthest) -> Opt
     })
 }
 
+/// A first window with less room beyond a bandwidth-delay product than what arrives before an ACK is due: the sender waits for ACKs that its receiver does not send yet.
+pub(super) fn no_room_for_late_acks(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
+    let transport = scenario.transport.clone().on_the_wire();
+    let due = transport.reliability.facts().sack_bytes?;
+    let path = PathFacts {
+        base_rtt: farthest.round_trip,
+        rate: farthest.rate,
+        lossy: scenario.fabric.is_lossy(),
+        reorders: false,
+        trims: scenario.fabric.queue.trims(),
+    };
+    let (field, window) = transport.first_window(path)?;
+    let (packet, product) = (transport.packet_size().0, path.bdp());
+    let whole = window.0 / packet * packet;
+    // The packet that makes an ACK due is one that every transport waits for.
+    let late = due.0.div_ceil(packet).saturating_sub(1).saturating_mul(packet);
+    (late > 0 && window >= product && whole < product.0.saturating_add(late)).then(|| {
+        format!(
+            "transport.reliability.ack_bytes: an ACK is due after {due}, but a first window of {window} (transport.congestion.{field}) has no room for that beyond the \
+             bandwidth-delay product from h0 to h{}, {product}: a flow that is alone is slower than its link; set a smaller `ack_bytes`",
+            farthest.host
+        )
+    })
+}
+
 /// A congestion control with a target delay shrinks its window while round trips take longer, which those of an idle path may do.
 pub(super) fn target_below_idle(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
     let facts = scenario.transport.congestion.facts();
