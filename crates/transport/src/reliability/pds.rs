@@ -20,6 +20,9 @@ use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// In fabrics that lose nothing there are timeouts as well, since a window that shrinks may leave packets unanswered that asked for no ACK; a pause that lasts
 /// longer makes packets be sent twice.
 ///
+/// A window has to hold what waits for a shared ACK beyond the bandwidth-delay product: on short paths, or slow ones, a flow that is alone is slower than its link
+/// unless `ack_bytes` is small. `netloom run` warns of that for the longest path.
+///
 /// No timer makes a receiver send an ACK that is not due yet. Where the packets of a flow leave far apart, as many flows share its NIC, set a longer
 /// timeout or a smaller `ack_bytes`, or packets are sent twice.
 ///
