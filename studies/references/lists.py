@@ -39,6 +39,10 @@ def write(name, pairs, size):
 
 if __name__ == "__main__":
     HERE.mkdir(exist_ok=True)
+    write("uet-lone", [(0, 15)], 2_000_000)
+    write("uet-both-directions", [(0, 15), (15, 0)], 2_000_000)
+    write("uet-10-packets", [(0, 15)], 10 * 4086)
+    write("uet-100-packets", [(0, 15)], 100 * 4086)
     for payload in (9000, 4096):
         size = -(-2_000_000 // payload) * payload
         write(f"permutation-128-{payload}", permutation(128, 1), size)

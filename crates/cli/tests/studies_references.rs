@@ -16,4 +16,5 @@ studies! {
     htsim_swift: "htsim-swift",
     htsim_tcp: "htsim-tcp",
     htsim_long_tcp: "htsim-tcp-long",
+    ultra_ethernet: "uet",
 }

@@ -216,6 +216,9 @@ impl Flags {
     const LAST: u8 = 1 << 1;
     const DRAIN_EPOCH: u8 = 1 << 2;
     const MORE: u8 = 1 << 3;
+    // Flowcuts at switches, which read the two before, are refused with the transport that has these two.
+    const REPEAT: u8 = Flags::DRAIN_EPOCH;
+    const ASKS_FOR_ACK: u8 = Flags::MORE;
     const OF_CLASS: u8 = 1 << 4;
     const URGENT: u8 = 1 << 4;
     const CLASS: u32 = 5;
@@ -283,6 +286,34 @@ impl Flags {
     pub fn set_urgent(&mut self, is_urgent: bool) {
         if is_urgent {
             self.0 |= Flags::URGENT;
+        }
+    }
+
+    /// Data whose ACKs may answer several packets: it asks for an ACK at once. ACK: echoed.
+    #[inline]
+    pub const fn asks_for_ack(self) -> bool {
+        self.0 & Flags::ASKS_FOR_ACK != 0
+    }
+
+    /// Sets [`Self::asks_for_ack`], or leaves it as it is.
+    #[inline]
+    pub fn set_asks_for_ack(&mut self, asks: bool) {
+        if asks {
+            self.0 |= Flags::ASKS_FOR_ACK;
+        }
+    }
+
+    /// Data whose ACKs may answer several packets: it has been sent before. ACK: echoed.
+    #[inline]
+    pub const fn is_repeat(self) -> bool {
+        self.0 & Flags::REPEAT != 0
+    }
+
+    /// Sets [`Self::is_repeat`], or leaves it as it is.
+    #[inline]
+    pub fn set_repeat(&mut self, is_repeat: bool) {
+        if is_repeat {
+            self.0 |= Flags::REPEAT;
         }
     }
 
@@ -440,6 +471,13 @@ mod tests {
         unset.set_urgent(false);
         unset.mark(false);
         assert_eq!(unset, plain);
+        unset.set_asks_for_ack(false);
+        unset.set_repeat(false);
+        assert_eq!(unset, plain);
+        unset.set_asks_for_ack(true);
+        assert!(unset.asks_for_ack() && !unset.is_repeat() && !plain.asks_for_ack());
+        unset.set_repeat(true);
+        assert!(unset.is_repeat() && !plain.is_repeat());
         unset.set_urgent(true);
         assert!(unset.is_urgent() && !plain.is_urgent());
     }

@@ -4,7 +4,8 @@ use netloom_paths::routes::RandomLayers;
 use netloom_units::{Bytes, Time};
 
 use crate::granularity::{
-    conweave, flow, flowbender, flowcell, flowcut, flowlet, packet, path_list, plb, plb_delay, reps,
+    conweave, flow, flowbender, flowcell, flowcut, flowlet, packet, path_list, path_penalties, plb,
+    plb_delay, reps,
 };
 use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
@@ -60,6 +61,13 @@ fn flowcut_nic(config: flowcut::Flowcut) -> Routing {
 fn plb(config: plb::Plb) -> Routing {
     let selector = Selector::Random(random::Random {});
     Routing { entropy_values: 1 << 16, ..scheme(Placement::Nic, Granularity::Plb(config), selector) }
+}
+
+/// Paths are entropy values, 64 of 65,536 per flow.
+fn uet_penalties(penalties: path_penalties::PathPenalties) -> Routing {
+    let (granularity, selector) =
+        (Granularity::PathPenalties(penalties), Selector::Random(random::Random {}));
+    Routing { entropy_values: 1 << 16, ..scheme(Placement::Nic, granularity, selector) }
 }
 
 fn conweave(config: conweave::ConWeave) -> Routing {
@@ -309,6 +317,29 @@ pub static PRESETS: &[Preset] = &[
             let selector = Selector::Random(random::Random {});
             Routing { entropy_values: 1 << 16, ..scheme(Placement::Nic, granularity, selector) }
         },
+    },
+    Preset {
+        name: "uet-oblivious",
+        doc: "uet-htsim's oblivious balancer (-load_balancing_algo oblivious): each packet the next of 64 entropy values, in an order that is drawn anew for each pass.",
+        expand: || {
+            uet_penalties(path_penalties::PathPenalties {
+                recycle: false,
+                mark: 0,
+                trim: 0,
+                ..Default::default()
+            })
+        },
+    },
+    Preset {
+        name: "uet-bitmap",
+        doc: "uet-htsim's bitmap (-load_balancing_algo bitmap): each packet the next of 64 entropy values, of which those that were marked or trimmed sit out for some passes. Needs ECN or \
+              trimming.",
+        expand: || uet_penalties(path_penalties::PathPenalties { recycle: false, ..Default::default() }),
+    },
+    Preset {
+        name: "uet-mixed",
+        doc: "uet-htsim's mixed, its default: first the entropy values whose ACKs came back unmarked, each once, else as uet-bitmap. Needs ECN or trimming.",
+        expand: || uet_penalties(path_penalties::PathPenalties::default()),
     },
     Preset {
         name: "conga",

@@ -31,6 +31,7 @@ pub(crate) fn before(scenario: &Scenario, network: &Network, plan: &Plan) -> Vec
     found.extend(signals::unslowed_go_back_n(scenario));
     found.extend(round_trip::early_timeouts(scenario, network, &farthest));
     found.extend(windows::below_the_product(scenario, &farthest));
+    found.extend(windows::no_room_for_late_acks(scenario, &farthest));
     found.extend(windows::target_below_idle(scenario, &farthest));
     found.extend(windows::plb_below_idle(scenario, &farthest));
     found.extend(windows::faster_than_one_path(scenario, network));

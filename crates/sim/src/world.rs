@@ -18,6 +18,28 @@ use crate::observe::recorder::Recorder;
 use crate::rails::Servers;
 use crate::wiring::Wiring;
 
+/// What data packets say besides what all of them do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Says {
+    /// Nothing.
+    Nothing,
+    /// Whether at least so much of their flow is still to be sent, for flowcuts.
+    HasMore(Bytes),
+    /// Whether they ask for an ACK, and have been sent before, for ACKs that answer several of them.
+    AsksForAck,
+}
+
+/// How the transport of a host takes data packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TakesData {
+    /// As they come.
+    AsTheyCome,
+    /// In order, as far as a buffer can put them in order.
+    InOrder,
+    /// As they come, and one ACK may answer several that came in any order, after so many bytes on the wire.
+    ToSack(Bytes),
+}
+
 /// What every node may read.
 #[derive(Debug)]
 pub(crate) struct World {
@@ -42,8 +64,10 @@ pub(crate) struct World {
     pub(crate) servers: Option<Box<Servers>>,
     /// Whether a data packet can be lost, in a queue or by a fault.
     pub(crate) is_lossy: bool,
-    /// Packets say whether at least so much of their flow is still to be sent. Absent: no scheme reads it.
-    pub(crate) hint: Option<Bytes>,
+    /// What data packets say besides.
+    pub(crate) says: Says,
+    /// How the transport takes data packets.
+    pub(crate) takes: TakesData,
     /// What switches write on packets, if the transport asks for it.
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// What nodes are made from.

@@ -142,6 +142,19 @@ fn spraying(transport: &Transport) -> SimConfig {
     })
 }
 
+/// With targets and windows small enough to matter in short runs.
+fn nscc() -> impl Strategy<Value = Congestion> {
+    use congestion::nscc::Nscc;
+    let (rtt, target) = (prop::option::of(1..100u64), prop::option::of(1..30_000u64));
+    (rtt, target, prop::option::of(1..40u32), 0.1..3.0f64, any::<bool>()).prop_map(
+        |(rtt, target, initial_window, max_window, quick_adapt)| {
+            let (network_rtt, target_delay) = (rtt.map(Time::from_us), target.map(Time::from_ns));
+            let windows = Nscc { initial_window, max_window, quick_adapt, ..Nscc::default() };
+            Congestion::Nscc(Nscc { network_rtt, target_delay, ..windows })
+        },
+    )
+}
+
 fn transports() -> impl Strategy<Value = Transport> {
     let congestion = prop_oneof![
         Just(Congestion::None(Default::default())),
@@ -182,6 +195,7 @@ fn transports() -> impl Strategy<Value = Transport> {
             }
         ),
         mp_rdma(),
+        nscc(),
         // Slow enough to matter, and back at the line's rate long after the flows are done.
         Just(Congestion::Qcn(congestion::qcn::Qcn {
             r_min: Some(Rate::from_gbps(20)),
@@ -204,6 +218,7 @@ fn transports() -> impl Strategy<Value = Transport> {
             Reliability::Trimmed(Trimmed { priority, reroute, reroute_after })
         }),
         (1..80u32).prop_map(|length| Reliability::Bitmap(reliability::bitmap::Bitmap { length })),
+        (0..40_000u64).prop_map(|bytes| Reliability::Pds(reliability::pds::Pds { ack_bytes: Bytes(bytes) })),
     ];
     (congestion, reliability, 1..5u32, shapings(), 500..9000u64, nic_queues(), reorders()).prop_map(
         |(congestion, reliability, ack_every, shaping, mtu, nic_queue, reorder)| {
@@ -230,6 +245,13 @@ fn transports() -> impl Strategy<Value = Transport> {
             }
             transport.options.mtu = Bytes(mtu);
             transport.options.reorder = reorder;
+            if matches!(transport.reliability, Reliability::Pds(_)) {
+                // It counts bytes, and takes packets as they come.
+                (transport.options.ack_every, transport.options.reorder) = (1, Reorder::default());
+                if transport.pulls() || transport.chooses_paths() {
+                    transport.reliability = Reliability::Bitmap(Default::default());
+                }
+            }
             transport
         },
     )
@@ -301,6 +323,9 @@ fn flow_controls() -> impl Strategy<Value = FlowControl> {
 fn suit(config: &mut SimConfig) {
     if matches!(config.routing.granularity, Granularity::Flowcut(_)) {
         config.transport.options.ack_every = 1;
+        if let Reliability::Pds(pds) = &mut config.transport.reliability {
+            pds.ack_bytes = Bytes(0);
+        }
     }
     if let Some(ecn) = schemes::ecn_for(&config.routing) {
         config.fabric.options.ecn.get_or_insert(ecn);
@@ -417,7 +442,7 @@ fn flowcuts() -> impl Strategy<Value = Flowcut> {
     )
 }
 
-/// DCQCN and MP-RDMA need a fabric that marks, and repetitions that hurry and adaptive windows one that trims.
+/// DCQCN, NSCC and MP-RDMA need a fabric that marks, and repetitions that hurry and adaptive windows one that trims.
 fn mark(config: &mut SimConfig) {
     if matches!(config.transport.congestion, Congestion::Qcn(_)) {
         let eager = Qcn { q_eq: Some(Bytes(8_000)), sample_base: Bytes(16_000), ..Qcn::default() };
@@ -430,7 +455,9 @@ fn mark(config: &mut SimConfig) {
     if let Congestion::Pulls(pulls) = &mut config.transport.congestion {
         pulls.adaptive.take_if(|_| !config.fabric.queue.trims());
     }
-    if matches!(config.transport.congestion, Congestion::Dcqcn(_)) || config.transport.chooses_paths() {
+    if matches!(config.transport.congestion, Congestion::Dcqcn(_) | Congestion::Nscc(_))
+        || config.transport.chooses_paths()
+    {
         let ecn = Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1, mark: Default::default() };
         config.fabric.options.ecn.get_or_insert(ecn);
     }
@@ -593,6 +620,9 @@ proptest! {
         prop_assume!(!transport.chooses_paths());
         let mut config = SimConfig { transport, fabric, faults, seed, ..scheme("flowcut-nic") };
         config.transport.options.ack_every = 1;
+        if let Reliability::Pds(pds) = &mut config.transport.reliability {
+            pds.ack_bytes = Bytes(0);
+        }
         config.routing.granularity = Granularity::Flowcut(flowcut);
         let Some(simulation) = simulate(&network, &config, &pattern, seed) else { return Ok(()) };
         let records = simulation.run(1).unwrap().records;

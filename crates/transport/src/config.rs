@@ -42,7 +42,7 @@ pub struct TransportOptions {
     /// A packet is acknowledged after this long even if too few have come since; matters only if `ack_every` is above 1.
     pub ack_delay: Time,
     /// Least retransmission timeout. The timeout follows RFC 6298 and counts from the departure of the oldest packet in flight. It is armed
-    /// only where the fabric can lose packets or a go-back-N receiver may discard them.
+    /// only where the fabric can lose packets, a go-back-N receiver may discard them, or one ACK answers several packets in any order (`pds`).
     pub rto_min: Time,
     /// Retransmission timeout before the first round-trip time is known.
     pub rto_initial: Time,
@@ -201,8 +201,14 @@ impl Transport {
             let expected = format!("at most {limit} bytes in packets of {largest}");
             Invalid::unless(telemetry.0 <= limit, "congestion.telemetry", expected, telemetry)?;
         }
+        if reliability.sack_bytes.is_some() {
+            self.check_sacks()?;
+        }
         if self.options.subflows > 1 {
-            let takes_any = |kind: &Reliability| kind.facts().has_acks && kind.facts().takes == Takes::Any;
+            let takes_any = |kind: &Reliability| {
+                let facts = kind.facts();
+                facts.has_acks && facts.takes == Takes::Any && facts.sack_bytes.is_none()
+            };
             let selective = takes_any(&self.reliability);
             let able = names(Reliability::every().iter().filter(|kind| takes_any(kind)));
             let expected = format!("{able} with subflows, whose packets overtake each other");
@@ -246,10 +252,13 @@ impl Transport {
             let expected = format!("1 with \"{name}\", whose ACKs each let packets out");
             Invalid::unless(self.options.ack_every == 1, "ack_every", expected, self.options.ack_every)?;
             // Many paths reorder, and go-back-N takes nothing that does not come in order.
-            let is_in_order = |kind: &Reliability| kind.facts().takes.is_in_order();
-            let reorders = !is_in_order(&self.reliability);
+            let is_unfit = |kind: &Reliability| {
+                let facts = kind.facts();
+                facts.takes.is_in_order() || facts.sack_bytes.is_some()
+            };
+            let reorders = !is_unfit(&self.reliability);
             let mut able = Reliability::every();
-            able.retain(|kind| kind.facts().has_acks && !is_in_order(kind));
+            able.retain(|kind| kind.facts().has_acks && !is_unfit(kind));
             let expected = format!("{} with \"{name}\"", names(able.iter()));
             Invalid::unless(reorders, "reliability", expected, format!("\"{}\"", self.reliability.name()))?;
         }
@@ -265,6 +274,29 @@ impl Transport {
             return Err(Invalid::new("shaping", expected, found));
         }
         Ok(())
+    }
+
+    /// Refuses what does not go with ACKs that answer several packets in any order.
+    fn check_sacks(&self) -> Result<(), Invalid> {
+        let name = self.reliability.name();
+        let expected = format!("1 with \"{name}\", which has its own measure (reliability.ack_bytes)");
+        Invalid::unless(self.options.ack_every == 1, "ack_every", expected, self.options.ack_every)?;
+        let expected = format!("false with \"{name}\", which begins without");
+        Invalid::unless(!self.options.handshake, "handshake", expected, true)?;
+        let expected = format!("\"none\" with \"{name}\", which takes packets in any order itself");
+        let holds = self.options.reorder.holds();
+        Invalid::unless(!holds, "reorder", expected, format!("\"{}\"", self.options.reorder.name()))?;
+        let expected =
+            format!("a window or a rate with \"{name}\", whose ACKs and NACKs let no single packets out");
+        let lets_out = self.pulls() || self.chooses_paths();
+        Invalid::unless(!lets_out, "congestion", expected, format!("\"{}\"", self.congestion.name()))
+    }
+
+    /// Whether every packet has an ACK of its own.
+    pub fn acknowledges_each(&self) -> bool {
+        let smallest = self.options.header.0 + 1;
+        let bytes = self.reliability.facts().sack_bytes;
+        self.options.ack_every == 1 && bytes.is_none_or(|bytes| bytes.0 <= smallest)
     }
 
     /// What a flow may have under way on a path when it begins, in bytes on the wire (all of its subflows together), and the field of the transport that says so;

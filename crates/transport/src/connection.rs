@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn counted(seq: u32) -> Outgoing {
-        Outgoing { seq, payload: 1000, last: false, is_urgent: false }
+        Outgoing { seq, payload: 1000, last: false, is_urgent: false, asks_for_ack: false, is_repeat: false }
     }
 
     fn ack(seq: u32, cumulative: u32) -> Ack {

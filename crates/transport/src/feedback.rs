@@ -59,6 +59,8 @@ pub struct Feedback {
     pub seq: u32,
     /// From the moment when that packet was last sent until now.
     pub rtt: Time,
+    /// Whether that was measured. If not it is the smoothed round-trip time: an ACK for several packets may not say when which of them left.
+    pub is_sampled: bool,
     /// The serialisation time of that packet on its path: see `Packet::serialisation` in `netloom_fabric`.
     pub serialisation: Time,
     /// Hops of that packet.
@@ -94,6 +96,7 @@ impl Feedback {
             cause,
             seq: 0,
             rtt: Time::ZERO,
+            is_sampled: true,
             serialisation: Time::ZERO,
             hops: 0,
             marked: false,

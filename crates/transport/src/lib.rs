@@ -9,7 +9,7 @@
 //! use netloom_units::{Bytes, Rate, Time};
 //!
 //! let transport = Transport::default();
-//! let path = PathFacts { base_rtt: Time::from_us(13), rate: Rate::from_gbps(200), lossy: false, reorders: false };
+//! let path = PathFacts { base_rtt: Time::from_us(13), rate: Rate::from_gbps(200), lossy: false, reorders: false, trims: false };
 //! let mut sender = Sender::new(&transport, Bytes(10_000), path, Time::ZERO);
 //! let first = sender.take(&transport, Time::ZERO).unwrap();
 //! assert_eq!((first.seq, first.payload, first.last), (0, 4096, false));
@@ -45,9 +45,9 @@ pub use congestion::qcn::ReactionPoint;
 pub use connection::Connection;
 pub use feedback::{Ack, Cause, Feedback, LinkState};
 pub use nic::NicQueue;
-pub use receiver::{Answer, Arrival, Receiver, Reply, Seen};
+pub use receiver::{Answer, Arrival, Receiver, Reply, SackAnswer, Seen, sack_first};
 pub use reliability::Reliability;
 pub use reorder::Reorder;
-pub use sender::{Outgoing, PathFacts, SendCounts, Sender};
+pub use sender::{Outgoing, PathFacts, Sack, SendCounts, Sender};
 pub use seq::SeqSet;
 pub use shaping::Shaping;

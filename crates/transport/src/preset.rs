@@ -110,6 +110,26 @@ fn ndp(reliability: Trimmed, initial_window: u32) -> Transport {
     }
 }
 
+/// The packets of Ultra Ethernet's public simulator, uet-htsim: 4150 B with headers. Its timeout is 15 us and six times what a full queue takes to empty; the queue holds the
+/// bandwidth-delay product of its standard network, 43 packets at 100 Gb/s.
+fn uet(congestion: Congestion) -> Transport {
+    let timeout = Time::from_us(101);
+    Transport {
+        options: TransportOptions {
+            mtu: Bytes(4086),
+            header: Bytes(64),
+            ack_size: Bytes(64),
+            rto_min: timeout,
+            rto_initial: timeout,
+            rto_max: Some(timeout),
+            ..TransportOptions::default()
+        },
+        reliability: Reliability::Pds(Default::default()),
+        congestion,
+        shaping: Shaping::None(Default::default()),
+    }
+}
+
 /// Every preset, in the order in which `netloom list` shows them. The first holds where none is named.
 pub static PRESETS: &[Preset] = &[
     Preset {
@@ -254,6 +274,14 @@ pub static PRESETS: &[Preset] = &[
         doc: "FatPaths' purified transport (Besta et al., SC'20): as ndp with a first window of 8 packets, what is sent again goes before other data, \
               and a trimmed packet asks for another path. Needs a fabric with fabric.queue = \"trimming\"; meant for layers.",
         expand: || ndp(Trimmed { priority: true, reroute: true, ..Trimmed::default() }, 8),
+    },
+    Preset {
+        name: "uet-nscc",
+        doc: "Ultra Ethernet (UEC specification 1.0) with congestion control at the sender, NSCC, as its public simulator uet-htsim has it: 4150-byte packets, \
+              one ACK for four of them with a bitmap, a first window of 1.5 bandwidth-delay products, a timeout of 101 us (15 us and six full queues of a \
+              bandwidth-delay product at 100 Gb/s) that does not grow: set `rto_min`, `rto_initial` and `rto_max` to yours. Needs a fabric with ECN; meant for one with \
+              fabric.queue = \"trimming\" and sprayed packets.",
+        expand: || uet(Congestion::Nscc(Default::default())),
     },
 ];
 

@@ -1,12 +1,14 @@
 //! The receiving side of a flow.
 
 mod headers;
+mod sacks;
 
 use netloom_units::Time;
 
 use crate::config::Transport;
 use crate::reliability::Takes;
 use crate::seq::SeqSet;
+pub use sacks::{SackAnswer, sack_first};
 
 /// A data packet as a receiver sees it.
 #[derive(Clone, Copy, Debug)]
@@ -86,10 +88,13 @@ pub struct Receiver {
     received: SeqSet,
     /// Number of packets, once the last one has been seen.
     count: Option<u32>,
+    /// Packets since the last ACK; bytes where the ACKs have bitmaps.
     unacknowledged: u32,
     /// Go-back-N: the number last asked for, and from when on it may be asked for again.
     asked: (u32, Time),
     last_marked: bool,
+    /// Where ACKs have bitmaps: a packet asked for one, and another one is due when nothing is missing any more.
+    owes: bool,
     /// When a congestion notification was last sent.
     notified: Option<Time>,
     last_path: Option<u32>,

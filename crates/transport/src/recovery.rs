@@ -64,6 +64,17 @@ pub(crate) struct Recovery {
     rerouted: Option<Time>,
     /// Trimmed packets since then, or since one arrived whole.
     trims: u32,
+    /// Where ACKs have bitmaps.
+    sacks: Option<Sacks>,
+}
+
+/// What a sender counts where ACKs have bitmaps.
+#[derive(Clone, Copy, Debug)]
+struct Sacks {
+    /// Packets that have arrived, as far as the receiver has said.
+    received: u32,
+    /// How many more packets are known not to be in flight than are believed to be: some have arrived after they were given up, and no ACK has said yet that it was these.
+    excess: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +101,8 @@ struct Packet {
     is_lost: bool,
     /// Whether it has been sent again.
     again: bool,
+    /// How often it has been sent, at most 255.
+    sends: u8,
 }
 
 /// Losses that have just been found.
@@ -140,7 +153,44 @@ impl Recovery {
             repaired: None,
             rerouted: None,
             trims: 0,
+            sacks: None,
         }
+    }
+
+    /// The same for ACKs with bitmaps.
+    pub(crate) fn with_sacks(self) -> Self {
+        Recovery { sacks: Some(Sacks { received: 0, excess: 0 }), ..self }
+    }
+
+    /// Whether ACKs have bitmaps.
+    #[inline]
+    pub(crate) fn has_sacks(&self) -> bool {
+        self.sacks.is_some()
+    }
+
+    /// When a packet left that an ACK names, if it is clear which of its departures is meant: the first one, or the second, of a packet that has left so often.
+    pub(crate) fn departure_of(&self, seq: u32, is_repeat: bool) -> Option<Time> {
+        let packet = self.packets.get(seq.checked_sub(self.base)? as usize)?;
+        let is_clear = packet.sends == 1 + u8::from(is_repeat) && !packet.is_acked;
+        self.sent_at(seq).filter(|_| is_clear)
+    }
+
+    /// The receiver has got that many packets; returns how many more these are than it said before.
+    pub(crate) fn count_received(&mut self, received: u32) -> u32 {
+        let Some(sacks) = &mut self.sacks else { return 0 };
+        let newly = received.saturating_sub(sacks.received);
+        sacks.received += newly;
+        newly
+    }
+
+    /// Of so many packets believed to be in flight that many are not; returns how many are left.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cut to 32 bits")]
+    pub(crate) fn land(&mut self, in_flight: u32, packets: i64) -> u32 {
+        let none = &mut Sacks { received: 0, excess: 0 };
+        let sacks = self.sacks.as_mut().unwrap_or(none);
+        let left = i64::from(in_flight) - i64::from(sacks.excess) - packets;
+        sacks.excess = (-left).clamp(0, u32::MAX.into()) as u32;
+        left.clamp(0, u32::MAX.into()) as u32
     }
 
     /// Whether something is to be sent again.
@@ -170,11 +220,13 @@ impl Recovery {
         self.departures.push_back(Departure { at: now, seq, state: State::UnderWay });
         match self.packets.get_mut((seq - self.base) as usize) {
             Some(packet) => {
-                *packet = Packet { departure, is_lost: false, again: true, ..*packet };
+                let sends = packet.sends.saturating_add(1);
+                *packet = Packet { departure, is_lost: false, again: true, sends, ..*packet };
                 self.lost -= 1;
             }
             None => {
-                self.packets.push_back(Packet { departure, is_acked: false, is_lost: false, again: false })
+                let new = Packet { departure, is_acked: false, is_lost: false, again: false, sends: 1 };
+                self.packets.push_back(new);
             }
         }
         self.progress = now;

@@ -3,6 +3,7 @@
 mod handshake;
 mod pulled;
 mod refused;
+mod sacks;
 mod subflow;
 mod trimmed;
 
@@ -19,6 +20,7 @@ use crate::rtt::Rtt;
 use crate::seq::SeqSet;
 use crate::shaping::Spacing;
 use handshake::Opening;
+pub use sacks::Sack;
 
 /// What a sender knows of its path before it sends anything.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +33,8 @@ pub struct PathFacts {
     pub lossy: bool,
     /// Whether packets are known to overtake each other on the way.
     pub reorders: bool,
+    /// Whether full queues trim packets on the way.
+    pub trims: bool,
 }
 
 impl PathFacts {
@@ -51,6 +55,10 @@ pub struct Outgoing {
     pub last: bool,
     /// Whether switches that trim let it go before other data.
     pub is_urgent: bool,
+    /// Whether it asks for an ACK, where one ACK may answer several packets.
+    pub asks_for_ack: bool,
+    /// Whether it has been sent before; said only where one ACK may answer several packets.
+    pub is_repeat: bool,
 }
 
 /// What a sender has done so far.
@@ -110,8 +118,13 @@ impl Sender {
 
     fn begin(transport: &Transport, content: Content, path: PathFacts, now: Time) -> Self {
         let (control, gate) = Control::begin(transport, path, now);
-        let recovery =
-            (path.lossy && transport.has_acks()).then(|| Box::new(Recovery::new(path.reorders, now)));
+        // A window that shrinks may leave packets behind that ask for no ACK: only a timeout goes on from there.
+        let has_sacks = transport.reliability.facts().sack_bytes.is_some();
+        let remembers = has_sacks || path.lossy && transport.has_acks();
+        let recovery = remembers.then(|| {
+            let recovery = Recovery::new(path.reorders, now);
+            Box::new(if has_sacks { recovery.with_sacks() } else { recovery })
+        });
         let shaping = transport.shaping.facts();
         let is_shaped = shaping.spacing != Spacing::None || shaping.stretching.is_some();
         let learns = recovery.is_some() || control.learns() || is_shaped;
@@ -220,8 +233,10 @@ impl Sender {
         } else {
             self.acked.insert(seq);
         }
+        let mut has_sacks = false;
         if let Some(recovery) = &mut self.recovery {
             recovery.on_sent(seq, now);
+            has_sacks = recovery.has_sacks();
         }
         self.counts.packets += 1;
         let (payload, last) = self.content.depart(seq, transport.options.mtu.0, again);
@@ -242,7 +257,10 @@ impl Sender {
             let gap = u128::from(rtt.0) * u128::from(size) / u128::from(window.max(1));
             self.gate.space(now, u64::try_from(gap).map_or(Time::END, Time));
         }
-        Some(Outgoing { seq, payload: payload as u16, last, is_urgent: again && transport.hurries() })
+        let is_repeat = has_sacks && again;
+        let asks_for_ack = is_repeat || has_sacks && self.is_last_for_now(transport, now);
+        let is_urgent = again && transport.hurries();
+        Some(Outgoing { seq, payload: payload as u16, last, is_urgent, asks_for_ack, is_repeat })
     }
 
     /// Whether the congestion control may know a packet's path.
@@ -345,7 +363,7 @@ impl Sender {
         let recovery = self.recovery.as_mut()?;
         let detection = transport.reliability.facts().loss_detection?;
         let losses = recovery.find_losses(detection, &self.rtt, now)?;
-        self.in_flight -= losses.packets;
+        self.leave_flight(losses.packets);
         self.gate.grant(losses.packets);
         Some(self.on_loss(transport, Cause::Loss, now, losses.seq, losses.sent))
     }
@@ -369,7 +387,7 @@ impl Sender {
         }
         feedback.window_cut = self.control.on_feedback(transport, &feedback, &mut self.gate);
         // RFC 6675, section 5, step 4.3: the first goes out though more is in flight than the window now holds.
-        self.at_once |= feedback.window_cut;
+        self.at_once |= feedback.window_cut && transport.reliability.facts().sack_bytes.is_none();
         feedback
     }
 
@@ -381,6 +399,7 @@ impl Sender {
             cause,
             seq: about.seq,
             rtt: about.now - about.sent,
+            is_sampled: true,
             serialisation: about.serialisation,
             hops: about.hops,
             marked: about.marked,
@@ -415,6 +434,10 @@ impl Sender {
     pub fn on_nack(&mut self, transport: &Transport, nack: Ack) -> Feedback {
         match transport.reliability.facts().takes {
             Takes::InOrder { .. } => {}
+            // What else has come, ACKs say.
+            _ if transport.reliability.facts().sack_bytes.is_some() => {
+                return self.lose(transport, Cause::Trim, nack);
+            }
             takes if takes.is_beyond(nack.seq, nack.cumulative) => return self.on_refusal(transport, nack),
             _ => return self.on_trim(transport, nack),
         }
@@ -518,7 +541,7 @@ impl Sender {
                 self.counts.timeouts += 1;
                 recovery.back_off();
                 let given_up = recovery.give_up(transport, &self.rtt, now);
-                self.in_flight -= given_up;
+                self.leave_flight(given_up);
                 self.gate.grant(given_up);
                 Some(self.on_loss(transport, Cause::Timeout, now, self.acked.base(), now))
             }

@@ -36,6 +36,23 @@ impl SeqSet {
         word >> (ahead % 64) & 1 == 1
     }
 
+    /// Whether 64 numbers are in the set, from `first` on; bit 0 stands for `first`.
+    pub(crate) fn bits_from(&self, first: u32) -> u64 {
+        let Some(ahead) = first.checked_sub(self.base) else {
+            let below = self.base - first;
+            return match below {
+                0..64 => ((1 << below) - 1) | self.bits_from(self.base) << below,
+                _ => u64::MAX,
+            };
+        };
+        let word = |index: usize| match index {
+            0 => self.near,
+            far => self.far.get(far - 1).copied().unwrap_or(0),
+        };
+        let (index, shift) = (ahead as usize / 64, ahead % 64);
+        word(index) >> shift | word(index + 1).checked_shl(64 - shift).unwrap_or(0)
+    }
+
     /// Adds the lowest number not in the set if nothing above it is in; returns whether that is so.
     #[inline]
     pub fn insert_in_order(&mut self, seq: u32) -> bool {
@@ -153,6 +170,10 @@ mod tests {
                 prop_assert_eq!(set.is_contiguous(), model.iter().all(|&n| n < base));
                 for probe in 0..410 {
                     prop_assert_eq!(set.contains(probe), model.contains(&probe));
+                }
+                for first in [0, 1, 40, 63, 64, 65, 100, 128, 300, number, base] {
+                    let bits = set.bits_from(first);
+                    prop_assert!((0..64).all(|i| (bits >> i & 1 == 1) == model.contains(&(first + i))));
                 }
             }
         }

@@ -31,7 +31,13 @@ struct Shared<'a> {
 
 impl<'a> Shared<'a> {
     fn new(transport: &'a Transport) -> Self {
-        let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(100), lossy: true, reorders: false };
+        let path = PathFacts {
+            base_rtt: RTT,
+            rate: Rate::from_gbps(100),
+            lossy: true,
+            reorders: false,
+            trims: false,
+        };
         let (bytes, subflows) = (Bytes(1 << 40), transport.options.subflows);
         let mut senders: Vec<Sender> =
             (0..subflows).map(|_| Sender::subflow(transport, path, Time::ZERO)).collect();

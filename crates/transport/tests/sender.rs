@@ -32,7 +32,8 @@ fn go_back_n(window_packets: u64) -> Transport {
 }
 
 fn sender(transport: &Transport, packets: u64) -> Sender {
-    let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(200), lossy: true, reorders: false };
+    let path =
+        PathFacts { base_rtt: RTT, rate: Rate::from_gbps(200), lossy: true, reorders: false, trims: false };
     Sender::new(transport, Bytes(packets * 4096 - 96), path, Time::ZERO)
 }
 
@@ -47,7 +48,8 @@ fn unacknowledged() -> Transport {
 }
 
 fn stream(transport: &Transport) -> Sender {
-    let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(10), lossy: true, reorders: false };
+    let path =
+        PathFacts { base_rtt: RTT, rate: Rate::from_gbps(10), lossy: true, reorders: false, trims: false };
     Sender::open(transport, path, Time::ZERO)
 }
 
@@ -78,7 +80,13 @@ fn marked_answers_notify_where_they_echo_marks() {
         (roce, [(0, timeout), (0, timeout)]),
     ];
     for (transport, expected) in cases {
-        let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(100), lossy: true, reorders: false };
+        let path = PathFacts {
+            base_rtt: RTT,
+            rate: Rate::from_gbps(100),
+            lossy: true,
+            reorders: false,
+            trims: false,
+        };
         let after = [false, true].map(|is_nack| {
             let mut sender = Sender::new(&transport, Bytes(9000), path, Time::ZERO);
             (0..3).for_each(|_| _ = sender.take(&transport, Time::ZERO));
@@ -131,7 +139,7 @@ proptest! {
         goes_back in any::<bool>(),
     ) {
         let transport = if goes_back { go_back_n(200) } else { selective(200) };
-        let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(200), lossy: false, reorders: false };
+        let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(200), lossy: false, reorders: false, trims: false };
         let mut quick = Sender::new(&transport, Bytes(200 * 4096), path, Time::ZERO);
         let mut other = Sender::new(&transport, Bytes(200 * 4096), PathFacts { lossy: true, ..path }, Time::ZERO);
         prop_assert_eq!(send_all(&mut quick, &transport), send_all(&mut other, &transport));
@@ -243,7 +251,8 @@ fn a_pacer_of_its_own_spaces_packets_whatever_the_window() {
 #[test]
 fn without_acks_a_flow_is_done_when_all_is_sent() {
     let transport = unacknowledged();
-    let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(10), lossy: true, reorders: false };
+    let path =
+        PathFacts { base_rtt: RTT, rate: Rate::from_gbps(10), lossy: true, reorders: false, trims: false };
     let mut sender = Sender::new(&transport, Bytes(3100), path, Time::ZERO);
     for last in [false, false, true] {
         assert!(!sender.is_done());

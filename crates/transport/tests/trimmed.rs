@@ -15,7 +15,8 @@ fn transport(initial_window: u32) -> Transport {
 }
 
 fn sender(transport: &Transport, packets: u64) -> Sender {
-    let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(10), lossy: true, reorders: true };
+    let path =
+        PathFacts { base_rtt: RTT, rate: Rate::from_gbps(10), lossy: true, reorders: true, trims: false };
     Sender::new(transport, Bytes(packets * transport.options.mtu.0), path, Time::ZERO)
 }
 

@@ -14,6 +14,7 @@ mod kind;
 pub mod packet;
 
 pub mod path_list;
+pub mod path_penalties;
 pub mod plb;
 pub mod plb_delay;
 pub mod reps;
@@ -122,6 +123,7 @@ macro_rules! list {
             "plb-delay" => PlbDelay(plb_delay::PlbDelay),
             "reps" => Reps(reps::Reps),
             "path-list" => PathList(path_list::PathList),
+            "path-penalties" => PathPenalties(path_penalties::PathPenalties),
             $($more)*
         }
     };

@@ -790,9 +790,9 @@ fn nics_say_what_they_want_to_know() {
         nics.iter().copied().filter(|preset| asks(&Nic::new(preset).selector)).collect()
     };
     assert_eq!(of(NicPathSelector::expects), ["plb-reps-artefact", "flowcut-artefact-ft"]);
-    assert_eq!(of(|nic| nic.lists().is_some()), ["path-list"]);
+    assert_eq!(of(|nic| nic.lists().is_some()), ["path-list", "uet-oblivious", "uet-bitmap", "uet-mixed"]);
     assert_eq!(Nic::new("path-list").selector.lists(), Some(64));
-    let deaf = ["spray-nic", "spray-paths", "presto", "k-shortest"];
+    let deaf = ["spray-nic", "spray-paths", "presto", "uet-oblivious", "k-shortest"];
     let listening: Vec<_> = nics.iter().copied().filter(|preset| !deaf.contains(preset)).collect();
     assert_eq!(of(NicPathSelector::listens), listening);
 }

@@ -14,12 +14,24 @@ pub(super) fn early_timeouts(scenario: &Scenario, network: &Network, farthest: &
         || scenario.faults.iter().any(Fault::loses_packets)
         || !network.error_rates().is_empty();
     let options = &scenario.transport.options;
+    let sack_bytes = scenario.transport.reliability.facts().sack_bytes;
+    // A packet waits for those with which it shares its ACK.
+    let wait = sack_bytes.map_or(Time::ZERO, |bytes| {
+        let packet = scenario.transport.packet_size().0;
+        farthest.rate.serialize(Bytes(bytes.0.div_ceil(packet).saturating_mul(packet)))
+    });
+    let is_armed = is_armed || sack_bytes.is_some();
     let (field, timeout) = [("rto_min", options.rto_min), ("rto_initial", options.rto_initial)]
         .into_iter()
-        .find(|(_, timeout)| *timeout < farthest.round_trip)?;
+        .find(|(_, timeout)| *timeout < farthest.round_trip.saturating_add(wait))?;
+    let share = if wait > Time::ZERO {
+        format!(" and {wait} until a packet's ACK is due (reliability.ack_bytes)")
+    } else {
+        String::new()
+    };
     is_armed.then(|| {
         format!(
-            "transport.{field}: {timeout} is below the idle round trip from h0 to h{}, {}: packets are sent again that were not lost",
+            "transport.{field}: {timeout} is below the idle round trip from h0 to h{}, {}{share}: packets are sent again that were not lost",
             farthest.host, farthest.round_trip
         )
     })

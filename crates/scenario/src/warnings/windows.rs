@@ -16,6 +16,7 @@ pub(super) fn below_the_product(scenario: &Scenario, farthest: &Farthest) -> Opt
         rate: farthest.rate,
         lossy: scenario.fabric.is_lossy(),
         reorders: false,
+        trims: scenario.fabric.queue.trims(),
     };
     let (field, window) = transport.first_window(path)?;
     let consequence = match transport.grows() {
@@ -27,6 +28,31 @@ pub(super) fn below_the_product(scenario: &Scenario, farthest: &Farthest) -> Opt
             "transport.congestion.{field}: a first window of {window} is below the bandwidth-delay product from h0 to h{}, {}: {consequence}",
             farthest.host,
             path.bdp()
+        )
+    })
+}
+
+/// A first window with less room beyond a bandwidth-delay product than what arrives before an ACK is due: the sender waits for ACKs that its receiver does not send yet.
+pub(super) fn no_room_for_late_acks(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
+    let transport = scenario.transport.clone().on_the_wire();
+    let due = transport.reliability.facts().sack_bytes?;
+    let path = PathFacts {
+        base_rtt: farthest.round_trip,
+        rate: farthest.rate,
+        lossy: scenario.fabric.is_lossy(),
+        reorders: false,
+        trims: scenario.fabric.queue.trims(),
+    };
+    let (field, window) = transport.first_window(path)?;
+    let (packet, product) = (transport.packet_size().0, path.bdp());
+    let whole = window.0 / packet * packet;
+    // The packet that makes an ACK due is one that every transport waits for.
+    let late = due.0.div_ceil(packet).saturating_sub(1).saturating_mul(packet);
+    (late > 0 && window >= product && whole < product.0.saturating_add(late)).then(|| {
+        format!(
+            "transport.reliability.ack_bytes: an ACK is due after {due}, but a first window of {window} (transport.congestion.{field}) has no room for that beyond the \
+             bandwidth-delay product from h0 to h{}, {product}: a flow that is alone is slower than its link; set a smaller `ack_bytes`",
+            farthest.host
         )
     })
 }
@@ -126,9 +152,14 @@ mod tests {
                 true => "spray-nic",
                 false => "ecmp",
             };
+            // On short paths shared ACKs come late for the window, of which only the longest path is warned.
+            let each = match PRESETS[*preset].transport().reliability.facts().sack_bytes {
+                Some(_) => ", reliability = { kind = \"pds\", ack_bytes = \"0B\" }",
+                None => "",
+            };
             format!(
                 "topology = {{ {}, rate = \"{gbps}Gbps\", latency = \"{latency_ns}ns\" }}\n\
-                 transport = {{ preset = \"{name}\", mtu = \"{mtu}B\" }}\nrouting = \"{routing}\"\n\
+                 transport = {{ preset = \"{name}\", mtu = \"{mtu}B\"{each} }}\nrouting = \"{routing}\"\n\
                  fabric = {{ ecn = {{ kmin = \"1GB\", kmax = \"1GB\" }}{queue} }}\n\
                  workload = {{ kind = \"incast\", senders = 1, size = \"{}B\" }}\n",
                 FAMILIES[*family],
@@ -143,7 +174,12 @@ mod tests {
             let scenario = Scenario::read(&document).unwrap_or_else(|problems| panic!("{text}: {problems}"));
             let ready = prepare(&scenario, &document).unwrap_or_else(|problems| panic!("{text}: {problems}"));
             let (ran, _) = simulate(&scenario, ready, 1, |_| ControlFlow::Continue(())).unwrap();
-            let is_named = ran.summary.warnings.iter().any(|warning| warning.contains("window"));
+            // The timeout of Ultra Ethernet does not grow with round trips, nor follow them.
+            let has_sacks = scenario.transport.reliability.facts().sack_bytes.is_some();
+            let names = |warning: &String| {
+                warning.contains("window") || has_sacks && warning.starts_with("transport.rto_")
+            };
+            let is_named = ran.summary.warnings.iter().any(names);
             (ran.summary.slowdown.unwrap().max, is_named)
         }
     }

@@ -72,6 +72,7 @@ impl Host {
             // A receiver that refuses packets discards what a sender believes delivered, even where the fabric loses nothing.
             lossy: ctx.world.is_lossy || ctx.world.transport.refuses(),
             reorders: ctx.world.routing.scatters(),
+            trims: ctx.world.fabric.queue.trims(),
         };
         let mut ideal_fct = path.ideal_fct(full_packets, full, last);
         if options.handshake {

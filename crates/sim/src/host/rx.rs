@@ -16,7 +16,8 @@ use crate::numbering::FIRST_OWN;
 use crate::protocol::at_hosts;
 use crate::protocol::declaration::answer_to;
 use crate::protocol::packets::{ACK, CNP, NACK};
-use crate::world::World;
+use crate::protocol::uet::host::report;
+use crate::world::{TakesData, World};
 
 impl Host {
     /// Handles a message, apart from others.
@@ -124,16 +125,28 @@ impl Host {
 
     #[inline(always)]
     pub(crate) fn on_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        match ctx.world.transport.options.reorder.holds() {
-            false => self.take(ctx, packet),
-            true => self.put_in_order(&mut ctx.again(), packet),
+        match ctx.world.takes {
+            TakesData::AsTheyCome => self.take(ctx, packet),
+            TakesData::InOrder => self.put_in_order(&mut ctx.again(), packet),
+            TakesData::ToSack(_) => self.take_to_sack(&mut ctx.again(), packet),
         }
     }
 
     /// The transport gets a data packet.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds packets by 65,535 bytes")]
     pub(crate) fn take(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        self.take_as::<false>(ctx, packet);
+    }
+
+    /// The same where one ACK may answer several packets. Out of line: elsewhere each has its own.
+    #[inline(never)]
+    pub(crate) fn take_to_sack(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        self.take_as::<true>(ctx, packet);
+    }
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds packets by 65,535 bytes")]
+    fn take_as<const TO_SACK: bool>(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let key = FlowKey { src: packet.src, flow: ctx.world.numbering.flow(packet.flow) };
         let transport = &ctx.world.transport;
         let is_marked = packet.flags.is_marked();
@@ -143,24 +156,34 @@ impl Host {
                 self.reordering.get_or_insert_default().duplicates += 1;
                 let reply = late.note(|seen, count| seen.on_duplicate(transport, count, is_marked));
                 if let Reply::Ack(number) = reply {
-                    self.answer(&mut ctx.again(), packet, ACK, number);
+                    match TO_SACK {
+                        false => self.answer(&mut ctx.again(), packet, ACK, number),
+                        true => self.send_last_sack(ctx, packet, number),
+                    }
                 }
                 return;
             }
         };
         let receiver = &mut active.receiver;
         let before = (receiver.seen.delivered, receiver.resequencing());
-        let Answer { earlier, reply, notify } = receiver.on_data(
-            transport,
-            Arrival {
-                now: ctx.now,
-                seq: packet.seq,
-                payload: packet.size - transport.options.header.0 as u16,
-                last: packet.flags.is_last(),
-                marked: is_marked,
-                path: packet.path_fingerprint(),
-            },
-        );
+        let arrival = Arrival {
+            now: ctx.now,
+            seq: packet.seq,
+            payload: packet.size - transport.options.header.0 as u16,
+            last: packet.flags.is_last(),
+            marked: is_marked,
+            path: packet.path_fingerprint(),
+        };
+        let mut sack = None;
+        let Answer { earlier, reply, notify } = match ctx.world.takes {
+            TakesData::ToSack(due_after) if TO_SACK => {
+                let asks = packet.flags.asks_for_ack();
+                let answer = receiver.on_data_to_sack(transport, due_after, arrival, asks, packet.size);
+                sack = answer.is_due.then(|| report(receiver, packet));
+                Answer { earlier: None, reply: Reply::None, notify: answer.notify }
+            }
+            _ => receiver.on_data(transport, arrival),
+        };
         let (finished, after) = (receiver.finished(), (receiver.seen.delivered, receiver.resequencing()));
         if ctx.now >= ctx.world.recorder.load_until || active.meter.is_some() {
             active.measure(&ctx.world.recorder, (key, ctx.id), ctx.now, before, packet);
@@ -179,7 +202,11 @@ impl Host {
         if notify {
             self.answer(&mut ctx.again(), packet, CNP, packet.seq);
         }
-        if transport.options.ack_every > 1 {
+        if TO_SACK {
+            if let Some(sack) = sack {
+                self.send_report(&mut ctx.again(), packet, sack);
+            }
+        } else if transport.options.ack_every > 1 {
             self.settle_held(&mut ctx.again(), slot, earlier, packet, reply);
         }
         self.reply(ctx, packet, reply);

@@ -10,7 +10,7 @@ use crate::host::send_queue::Next;
 use crate::host::{Host, NIC};
 use crate::message::Message;
 use crate::protocol::at_hosts;
-use crate::world::World;
+use crate::world::{Says, World};
 
 impl Host {
     /// Whether nothing leaves and nothing happens inside the host until something comes.
@@ -248,8 +248,15 @@ impl Host {
             let training = departed.as_mut().and_then(|departed| departed.training.as_mut());
             departures.on_sent(ctx.world, training, ctx.now);
         }
-        if let Some(least) = ctx.world.hint {
-            packet.flags.set_more(flow.sender.remaining(&ctx.world.transport) >= least);
+        match ctx.world.says {
+            Says::Nothing => {}
+            Says::HasMore(least) => {
+                packet.flags.set_more(flow.sender.remaining(&ctx.world.transport) >= least);
+            }
+            Says::AsksForAck => {
+                packet.flags.set_asks_for_ack(next.asks_for_ack);
+                packet.flags.set_repeat(next.is_repeat);
+            }
         }
         packet.flags.set_urgent(next.is_urgent);
         flow.arm(&mut ctx.at(ctx.now + Time(1)), slot);

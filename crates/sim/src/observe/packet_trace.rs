@@ -125,7 +125,8 @@ impl Tracer {
 
     /// A packet has come to the node. What goes beside the channel is none.
     pub(crate) fn see(&mut self, at: Time, packet: &Packet) {
-        let Some(name) = facts(packet.kind).name else { return };
+        let facts = facts(packet.kind);
+        let Some(name) = facts.name else { return };
         let packet = &Packet { flow: self.numbering.flow(packet.flow), ..*packet };
         let Some(&(channel, is_chosen)) = self.inputs.get(usize::from(packet.ingress)) else { return };
         if !self.trace.wants(at, packet, is_chosen) {
@@ -140,7 +141,7 @@ impl Tracer {
             flow: packet.flow,
             seq: if packet.kind == PacketKind::Pause { packet.paused_queues() } else { packet.seq },
             size: u32::from(packet.size),
-            sent: packet.sent,
+            sent: if facts.says_more { Time::ZERO } else { packet.sent },
             hops: packet.trail.hops().into(),
             class: packet.flags.class(),
             marked: packet.flags.is_marked(),

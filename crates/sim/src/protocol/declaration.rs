@@ -87,13 +87,24 @@ pub(crate) struct PacketFacts {
     pub(crate) frees_ports: bool,
     /// Its tag says something of the protocol's own: the choice of a port leaves it alone.
     pub(crate) has_own_tag: bool,
+    /// It does not echo when a data packet left: there it says something of the protocol's own.
+    pub(crate) says_more: bool,
     /// What is left of one that meets a cut link and goes back to where it came from; none if no notification is sent.
     pub(crate) turned_back: Option<PacketKind>,
 }
 
 impl PacketFacts {
     const fn new(kind: PacketKind, name: Option<&'static str>, origin: Origin, account: Account) -> Self {
-        PacketFacts { kind, name, origin, account, frees_ports: false, has_own_tag: false, turned_back: None }
+        PacketFacts {
+            kind,
+            name,
+            origin,
+            account,
+            frees_ports: false,
+            has_own_tag: false,
+            says_more: false,
+            turned_back: None,
+        }
     }
 
     /// A data packet, or what is left of one.
@@ -114,6 +125,11 @@ impl PacketFacts {
     /// Declares that a stopped port may go on when such a packet comes.
     pub(crate) const fn freeing_ports(self) -> Self {
         PacketFacts { frees_ports: true, ..self }
+    }
+
+    /// Declares that [`Packet::sent`] says something of the protocol's own, which is no time.
+    pub(crate) const fn saying_more(self) -> Self {
+        PacketFacts { says_more: true, ..self }
     }
 
     /// Declares that its sender is notified, by a packet of that kind, when one meets a cut link.

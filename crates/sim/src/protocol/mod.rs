@@ -10,7 +10,8 @@ macro_rules! for_all_protocols {
             end_to_end::EndToEnd: ACK, NACK, CNP | Data;
             trimming::Trimming: | Header, Returned;
             pulls::Pulls: PULL, REQUEST;
-            unreachable::Unreachable: UNREACHABLE_ACK, UNREACHABLE_NACK, UNREACHABLE_PULL, UNREACHABLE_CNP | Unreachable;
+            unreachable::Unreachable: UNREACHABLE_ACK, UNREACHABLE_NACK, UNREACHABLE_PULL, UNREACHABLE_CNP, UNREACHABLE_UET_ACK | Unreachable;
+            uet::Uet: UET_ACK;
             qcn::Qcn: CNM;
             flowcut::Flowcut: FLOW_ACK, XOFF, XON;
             edge_signals::EdgeSignals: SIGNAL;
@@ -36,6 +37,7 @@ pub(crate) mod reports;
 pub(crate) mod state;
 pub(crate) mod telemetry;
 pub(crate) mod trimming;
+pub(crate) mod uet;
 pub(crate) mod unreachable;
 
 use netloom_fabric::PacketKind;

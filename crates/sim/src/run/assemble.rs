@@ -27,7 +27,7 @@ use crate::run::validate::Validated;
 use crate::server::Server;
 use crate::switch::Switch;
 use crate::wiring::Wiring;
-use crate::world::World;
+use crate::world::{Says, TakesData, World};
 
 impl Simulation {
     /// Lays the routes and makes the nodes.
@@ -47,6 +47,17 @@ impl Simulation {
         let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
         let recorder = Recorder::new(&measure, plan.load_until());
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
+        let sack_bytes = transport.reliability.facts().sack_bytes;
+        let says = match (sack_bytes, least.filter(|&least| least > Bytes(0))) {
+            (Some(_), _) => Says::AsksForAck,
+            (None, Some(least)) => Says::HasMore(least),
+            (None, None) => Says::Nothing,
+        };
+        let takes = match (sack_bytes, transport.options.reorder.holds()) {
+            (Some(bytes), _) => TakesData::ToSack(bytes),
+            (None, true) => TakesData::InOrder,
+            (None, false) => TakesData::AsTheyCome,
+        };
         let gaps = Gaps::new(&routing.granularity, &transport, &measure);
         let first_number = if plan.hosts.iter().any(HostWork::is_program) { FIRST_OWN } else { 0 };
         let wiring = Wiring::new(&network, faults, seed, first_number);
@@ -65,7 +76,8 @@ impl Simulation {
             is_driven: false,
             servers: plan.rails.clone().map(|rails| Box::new(Servers::new(rails))),
             is_lossy,
-            hint: least.filter(|&least| least > Bytes(0)),
+            says,
+            takes,
             telemetry,
             wiring,
             calculations: AtomicU64::new(0),

@@ -58,13 +58,28 @@ impl Validated {
             Some(trace) => Some((Arc::new(trace.clone()), trace.check(network).map_err(SimError::Measure)?)),
             None => None,
         };
-        if routing.needs_every_ack() && transport.options.ack_every != 1 {
-            let expected = format!("1, as {} needs an ACK for every packet", routing.granularity_name());
-            return Err(SimError::Transport(Invalid::new(
-                "ack_every",
-                expected,
-                transport.options.ack_every,
-            )));
+        if routing.needs_every_ack() && !transport.acknowledges_each() {
+            let name = routing.granularity_name();
+            let error = match transport.reliability.facts().sack_bytes {
+                None => {
+                    let expected = format!("1, as {name} needs an ACK for every packet");
+                    Invalid::new("ack_every", expected, transport.options.ack_every)
+                }
+                Some(bytes) => {
+                    let expected = format!("0B, as {name} needs an ACK for every packet");
+                    Invalid::new("reliability.ack_bytes", expected, bytes)
+                }
+            };
+            return Err(SimError::Transport(error));
+        }
+        let has_sacks = transport.reliability.facts().sack_bytes.is_some();
+        if has_sacks && routing.counted_flowcuts().is_some() {
+            let expected = format!(
+                "\"nic\" for flowcuts with transport.reliability \"{}\": at switches, flowcuts and it say different things by the same bits of a packet",
+                transport.reliability.name()
+            );
+            let found = format!("\"{}\"", routing.placement.name());
+            return Err(SimError::Routing(Invalid::new("placement", expected, found)));
         }
         let has_control_queue = fabric.queue.trims() && fabric.options.control_priority;
         if transport.hurries() && !has_control_queue {

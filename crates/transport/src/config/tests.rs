@@ -101,12 +101,13 @@ fn presets_declare_what_they_need() {
     assert_eq!(those(Transport::chooses_paths), ["mp-rdma", "entropy-reuse"]);
     assert_eq!(those(Transport::refuses), ["roce", "hpcc", "roce-conweave", "left", "mp-rdma"]);
     assert_eq!(those(Transport::hurries), ["purified"]);
-    let growing = ["tcp", "cubic", "dctcp", "mptcp", "mptcp-ecn", "mp-rdma", "entropy-reuse"];
+    let growing = ["tcp", "cubic", "dctcp", "mptcp", "mptcp-ecn", "mp-rdma", "entropy-reuse", "uet-nscc"];
     assert_eq!(those(Transport::grows), growing);
     assert_eq!(those(|transport| transport.telemetry() == Some(Bytes(42))), ["hpcc"]);
     assert_eq!(those(|transport| transport.telemetry().is_none()).len(), PRESETS.len() - 1);
     assert_eq!(those(|transport| transport.cnp_interval().is_some()), ["roce", "left", "irn"]);
     assert_eq!(those(|transport| !transport.has_acks()), [""; 0]);
+    assert_eq!(those(|transport| !transport.acknowledges_each()), ["uet-nscc"]);
 }
 
 #[test]
@@ -288,8 +289,13 @@ fn without_acks_no_window_and_no_echo() {
 /// A first window of all subflows together, in whole packets.
 #[test]
 fn the_first_window_names_its_field() {
-    let path =
-        PathFacts { base_rtt: Time::from_us(10), rate: Rate::from_gbps(100), lossy: true, reorders: false };
+    let path = PathFacts {
+        base_rtt: Time::from_us(10),
+        rate: Rate::from_gbps(100),
+        lossy: true,
+        reorders: false,
+        trims: false,
+    };
     assert_eq!(path.bdp(), Bytes(125_000));
     let first = |name: &str| preset(name).first_window(path);
     // 150,000 B are 36 packets of 4160 B.

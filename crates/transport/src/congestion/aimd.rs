@@ -128,8 +128,13 @@ mod tests {
     #[test]
     fn a_kind_is_one_file_and_one_line() {
         let transport = transport();
-        let path =
-            PathFacts { base_rtt: Time(1000), rate: Rate::from_gbps(100), lossy: true, reorders: false };
+        let path = PathFacts {
+            base_rtt: Time(1000),
+            rate: Rate::from_gbps(100),
+            lossy: true,
+            reorders: false,
+            trims: false,
+        };
         assert_eq!(transport.check(), Ok(()));
         assert_eq!(transport.first_window(path), Some(("initial_window", Bytes(2000))));
         assert!(transport.grows());

@@ -421,7 +421,7 @@ impl CongestionConfig for Dcqcn {
     }
 
     fn begin(&self, start: Start, gate: &mut Gate) -> State {
-        let Start { path, packet, now } = start;
+        let Start { path, packet, now, .. } = start;
         if let Some(times) = self.window_bdp {
             gate.set_window(window::products(times, path.bdp(), packet).0);
         }

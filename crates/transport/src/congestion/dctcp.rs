@@ -205,6 +205,7 @@ mod tests {
     fn ack(marked: bool, in_flight: u32) -> Feedback {
         Feedback {
             now: Time(100),
+            is_sampled: true,
             cause: Cause::Ack,
             seq: 1,
             rtt: Time(1),

@@ -43,6 +43,8 @@ pub(crate) struct Start {
     pub(crate) path: PathFacts,
     /// A full packet on the wire.
     pub(crate) packet: Bytes,
+    /// Its payload.
+    pub(crate) payload: Bytes,
     pub(crate) now: Time,
 }
 

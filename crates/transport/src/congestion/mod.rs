@@ -12,6 +12,7 @@ mod kind;
 pub mod mp_rdma;
 pub mod newreno;
 pub mod none;
+pub mod nscc;
 pub mod pulls;
 pub mod qcn;
 mod reno;
@@ -93,7 +94,7 @@ macro_rules! congestions {
             /// The control of a flow that begins at `now`, and its gate.
             pub(crate) fn begin(transport: &Transport, path: PathFacts, now: Time) -> (Self, Gate) {
                 let mut gate = Gate::new(now);
-                let start = Start { path, packet: transport.packet_size(), now };
+                let start = Start { path, packet: transport.packet_size(), payload: transport.options.mtu, now };
                 let control = match &transport.congestion {
                     $(Congestion::$Kind(config) => Control::$Kind(Box::new(config.begin(start, &mut gate))),)+
                 };
@@ -239,6 +240,7 @@ macro_rules! list {
             "swift" => Swift(swift::Swift),
             "pulls" => Pulls(pulls::Pulls),
             "mp-rdma" => MpRdma(mp_rdma::MpRdma),
+            "nscc" => Nscc(nscc::Nscc),
             $($more)*
         }
     };

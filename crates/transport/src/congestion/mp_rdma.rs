@@ -186,7 +186,7 @@ impl CongestionConfig for MpRdma {
         reason = "the first window, which came from 32 bits"
     )]
     fn begin(&self, start: Start, gate: &mut Gate) -> State {
-        let Start { path, packet, now } = start;
+        let Start { path, packet, now, .. } = start;
         let state = self.state(path.bdp(), packet, path.base_rtt, now);
         gate.set_credit(state.window() as u32);
         state

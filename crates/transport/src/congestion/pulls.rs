@@ -257,6 +257,7 @@ mod tests {
     fn feedback(cause: Cause, packets: u32, in_flight: u32) -> Feedback {
         Feedback {
             now: Time(0),
+            is_sampled: true,
             cause,
             seq: 0,
             rtt: Time(0),

@@ -10,7 +10,8 @@ use crate::feedback::{Cause, ack_of};
 const US: u64 = 1_000_000;
 const LINE: Rate = Rate(100_000_000_000);
 /// 125,000 B are a bandwidth-delay product.
-const PATH: PathFacts = PathFacts { base_rtt: Time(10 * US), rate: LINE, lossy: true, reorders: false };
+const PATH: PathFacts =
+    PathFacts { base_rtt: Time(10 * US), rate: LINE, lossy: true, reorders: false, trims: false };
 const PACKET: u64 = 1000;
 
 fn transport(congestion: Congestion) -> Transport {

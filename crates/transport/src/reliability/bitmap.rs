@@ -35,6 +35,7 @@ impl ReliabilityConfig for Bitmap {
             urgent_repeats: false,
             reroute_after: None,
             relies_on_trimming: false,
+            sack_bytes: None,
         }
     }
 

@@ -41,6 +41,7 @@ impl ReliabilityConfig for GoBackN {
             urgent_repeats: false,
             reroute_after: None,
             relies_on_trimming: false,
+            sack_bytes: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What every reliability declares.
 
-use netloom_units::{Invalid, Time};
+use netloom_units::{Bytes, Invalid, Time};
 
 /// The parameters of a kind of reliability, and what they say of it.
 pub(crate) trait ReliabilityConfig {
@@ -30,6 +30,9 @@ pub struct Facts {
     pub reroute_after: Option<u32>,
     /// Whether trimmed packets are what reports losses, so that without them only timeouts do.
     pub relies_on_trimming: bool,
+    /// One ACK may answer several packets that came in any order, and has a bitmap of them; it is due after so many bytes on the wire. `None`: ACKs say which
+    /// packet has come, and answer several only where these came in order.
+    pub sack_bytes: Option<Bytes>,
 }
 
 /// Which packets a receiver takes.

@@ -6,6 +6,7 @@ pub mod bitmap;
 pub mod go_back_n;
 mod kind;
 pub mod none;
+pub mod pds;
 pub mod selective_repeat;
 pub mod trimmed;
 
@@ -53,5 +54,6 @@ reliabilities! {
     "go-back-n" => GoBackN(go_back_n::GoBackN),
     "trimmed" => Trimmed(trimmed::Trimmed),
     "bitmap" => Bitmap(bitmap::Bitmap),
+    "pds" => Pds(pds::Pds),
     "none" => None(none::None),
 }

@@ -25,6 +25,7 @@ impl ReliabilityConfig for None {
             urgent_repeats: false,
             reroute_after: Option::None,
             relies_on_trimming: false,
+            sack_bytes: None,
         }
     }
 

@@ -52,6 +52,7 @@ impl ReliabilityConfig for SelectiveRepeat {
             urgent_repeats: false,
             reroute_after: None,
             relies_on_trimming: false,
+            sack_bytes: None,
         }
     }
 

@@ -41,6 +41,7 @@ impl ReliabilityConfig for Trimmed {
             urgent_repeats: self.priority,
             reroute_after: self.reroute.then_some(self.reroute_after),
             relies_on_trimming: true,
+            sack_bytes: None,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::shaping::Shaping;
 const RTT: Time = Time::from_us(10);
 
 fn path() -> PathFacts {
-    PathFacts { base_rtt: RTT, rate: Rate::from_gbps(100), lossy: true, reorders: false }
+    PathFacts { base_rtt: RTT, rate: Rate::from_gbps(100), lossy: true, reorders: false, trims: false }
 }
 
 fn preset(name: &str) -> Transport {

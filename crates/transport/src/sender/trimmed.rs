@@ -30,7 +30,7 @@ impl Sender {
     pub fn on_unreachable(&mut self, transport: &Transport, header: Ack) -> Feedback {
         self.counts.returned_to_sender += 1;
         if self.recovery.as_mut().is_some_and(|recovery| recovery.lose_departure(header.seq, header.sent)) {
-            self.in_flight -= 1;
+            self.leave_flight(1);
             // No PULL will come for it.
             self.gate.grant(1);
         }
@@ -39,13 +39,13 @@ impl Sender {
 
     /// The departure of packet `about.seq` at `about.sent` did not bring its payload. If the packet has left again since, or has arrived, that
     /// says nothing new.
-    fn lose(&mut self, transport: &Transport, cause: Cause, about: Ack) -> Feedback {
+    pub(super) fn lose(&mut self, transport: &Transport, cause: Cause, about: Ack) -> Feedback {
         let is_lost =
             self.recovery.as_mut().is_some_and(|recovery| recovery.lose_departure(about.seq, about.sent));
         if !is_lost {
             return self.feedback(transport, cause, about);
         }
-        self.in_flight -= 1;
+        self.leave_flight(1);
         let Ack { now, seq, sent, serialisation, hops, marked, tag, .. } = about;
         let reroute = match (transport.reliability.facts().reroute_after, &mut self.recovery) {
             (Some(after), Some(recovery)) => recovery.reroutes(after, sent, now),

@@ -53,8 +53,13 @@ impl Pipe {
 
     /// Sends this many full packets through the pipe.
     pub fn run(&self, transport: &Transport, packets: u64) -> Run {
-        let path =
-            PathFacts { base_rtt: RTT, rate: Rate::from_gbps(100), lossy: true, reorders: self.reorders };
+        let path = PathFacts {
+            base_rtt: RTT,
+            rate: Rate::from_gbps(100),
+            lossy: true,
+            reorders: self.reorders,
+            trims: false,
+        };
         let size = Bytes(packets * transport.options.mtu.0);
         let mut sender = Sender::new(transport, size, path, Time::ZERO);
         let mut receiver = Receiver::default();

@@ -3,6 +3,7 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind};
 use netloom_routing::FlowKey;
+use netloom_transport::Reply;
 
 use crate::ctx::Ctx;
 use crate::host::Host;
@@ -13,6 +14,8 @@ use crate::protocol::at_hosts::{self, HostProtocol};
 use crate::protocol::at_switches::SwitchProtocol;
 use crate::protocol::packets::CNP;
 use crate::protocol::trimming::Trimming;
+use crate::protocol::uet::host::report;
+use crate::world::TakesData;
 
 impl HostProtocol for Trimming {}
 
@@ -23,12 +26,15 @@ impl Host {
     #[inline(never)]
     pub(crate) fn on_header(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let key = FlowKey { src: packet.src, flow: ctx.world.numbering.flow(packet.flow) };
+        let mut sack = None;
+        let has_sacks = matches!(ctx.world.takes, TakesData::ToSack(_));
         let (reply, notify, wants) = match self.receivers.place(key, ctx.world.recorder.is_on) {
             Place::Active(slot, active) => {
                 let receiver = &mut active.receiver;
                 let reply =
                     receiver.on_header(&ctx.world.transport, ctx.now, packet.seq, packet.flags.is_last());
                 let notify = receiver.notifies_by_nack(&ctx.world.transport, ctx.now, reply);
+                sack = (has_sacks && matches!(reply, Reply::Ack(_))).then(|| report(receiver, packet));
                 (reply, notify, Some(slot))
             }
             Place::Done(late) => (late.note(|seen, count| seen.on_late_header(count)), false, None),
@@ -36,7 +42,11 @@ impl Host {
         if notify {
             self.answer(ctx, packet, CNP, packet.seq);
         }
-        self.reply(ctx, packet, reply);
+        match (sack, reply) {
+            (Some(sack), _) => self.send_report(ctx, packet, sack),
+            (None, Reply::Ack(count)) if has_sacks => self.send_last_sack(ctx, packet, count),
+            _ => self.reply(ctx, packet, reply),
+        }
         if let Some(slot) = wants {
             at_hosts::on_arrival(self, ctx, packet, slot);
         }

@@ -7,7 +7,9 @@ pub(crate) mod switch;
 use netloom_fabric::PacketKind;
 
 use crate::protocol::declaration::{NoTimer, Origin, PacketFacts, Parts, Protocol, WireSize};
-use crate::protocol::packets::{UNREACHABLE_ACK, UNREACHABLE_CNP, UNREACHABLE_NACK, UNREACHABLE_PULL};
+use crate::protocol::packets::{
+    UNREACHABLE_ACK, UNREACHABLE_CNP, UNREACHABLE_NACK, UNREACHABLE_PULL, UNREACHABLE_UET_ACK,
+};
 use crate::protocol::state::ProtocolState;
 use crate::protocol::unreachable::notified_cuts::NotifiedCuts;
 use crate::world::World;
@@ -22,6 +24,7 @@ impl Protocol for Unreachable {
         PacketFacts::control(UNREACHABLE_NACK, "unreachable-nack", Origin::Switch),
         PacketFacts::control(UNREACHABLE_PULL, "unreachable-pull", Origin::Switch),
         PacketFacts::control(UNREACHABLE_CNP, "unreachable-cnp", Origin::Switch),
+        PacketFacts::control(UNREACHABLE_UET_ACK, "unreachable-uet-ack", Origin::Switch).saying_more(),
     ];
 
     type Timer = NoTimer;

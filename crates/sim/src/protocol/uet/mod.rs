@@ -1,0 +1,29 @@
+//! Ultra Ethernet's ACKs: one for several packets that came in any order.
+
+pub(crate) mod host;
+pub(crate) mod wire;
+
+use crate::protocol::declaration::{NoTimer, Origin, PacketFacts, Parts, Protocol, WireSize};
+use crate::protocol::packets::{UET_ACK, UNREACHABLE_UET_ACK};
+use crate::protocol::state::ProtocolState;
+
+/// ACKs with bitmaps.
+pub(crate) struct Uet;
+
+impl Protocol for Uet {
+    const PACKETS: &'static [PacketFacts] = &[PacketFacts::control(UET_ACK, "uet-ack", Origin::Host)
+        .turning_into(UNREACHABLE_UET_ACK)
+        .saying_more()];
+
+    type Timer = NoTimer;
+
+    fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
+        let has_sacks = parts.transport.reliability.facts().sack_bytes.is_some();
+        has_sacks.then(|| WireSize::queued(parts.transport.options.ack_size)).into_iter().collect()
+    }
+}
+
+impl ProtocolState for Uet {
+    type AtHost = ();
+    type AtSwitch = ();
+}

@@ -1,0 +1,68 @@
+//! Packet delivery of Ultra Ethernet: one ACK for several packets, with a bitmap.
+
+use netloom_units::{Bytes, Invalid};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Facts, GivesUp, ReliabilityConfig, Takes};
+
+/// Packet delivery of Ultra Ethernet (PDS; UEC specification 1.0, as far as the public simulator uet-htsim, commit 40ccb05, has it): packets
+/// are taken in any order. One ACK answers several of them: it names the next packet expected, how many have come in all, and which of 64
+/// have (SACK), and echoes mark and entropy value of the packet that caused it. An ACK leaves for the first packet of a flow, for one that is
+/// marked, that came twice or that asks for it, and else after `ack_bytes`. A packet asks if nothing can follow it at once (the last one, and
+/// one that fills the window) or if it is sent again; its ACK is followed by another one when nothing is missing before it any more.
+///
+/// A trimmed packet is reported by a NACK at once, and sent again before anything new. Other losses are found by the timeout, counted for each
+/// packet from its departure, and only that packet is sent again. Ultra Ethernet's timeout does not grow and follows no round-trip times: set
+/// `rto_min`, `rto_initial` and `rto_max` to the same time, as the preset `uet-nscc` does. Round-trip times are those of packets that were sent
+/// once, or twice if the ACK is for the second time.
+///
+/// In fabrics that lose nothing there are timeouts as well, since a window that shrinks may leave packets unanswered that asked for no ACK; a pause that lasts
+/// longer makes packets be sent twice.
+///
+/// A window has to hold what waits for a shared ACK beyond the bandwidth-delay product: on short paths, or slow ones, a flow that is alone is slower than its link
+/// unless `ack_bytes` is small. `netloom run` warns of that for the longest path.
+///
+/// No timer makes a receiver send an ACK that is not due yet. Where the packets of a flow leave far apart, as many flows share its NIC, set a longer
+/// timeout or a smaller `ack_bytes`, or packets are sent twice.
+///
+/// With the congestion controls that go by windows or rates. Left out: requests to send, for which the timeout stands in; probes and fast loss
+/// recovery without trimming (SLEEK); the receiver's window penalty.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Pds {
+    /// Bytes on the wire that arrive before an ACK is due; 0: every packet has its own.
+    pub ack_bytes: Bytes,
+}
+
+impl Default for Pds {
+    /// 16 KiB, four packets of 4 KiB, as uet-htsim (`-sack_threshold`).
+    fn default() -> Self {
+        Pds { ack_bytes: Bytes(16_384) }
+    }
+}
+
+impl ReliabilityConfig for Pds {
+    #[inline(always)]
+    fn facts(&self) -> Facts {
+        Facts {
+            has_acks: true,
+            takes: Takes::Any,
+            loss_detection: None,
+            gives_up: GivesUp::Overdue,
+            nack_congestion: false,
+            urgent_repeats: false,
+            reroute_after: None,
+            relies_on_trimming: true,
+            sack_bytes: Some(self.ack_bytes),
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        let fits = self.ack_bytes.0 <= MOST_BYTES;
+        Invalid::unless(fits, "ack_bytes", format!("at most {}", Bytes(MOST_BYTES)), self.ack_bytes)
+    }
+}
+
+/// So much is never under way of one flow.
+const MOST_BYTES: u64 = 1 << 30;
