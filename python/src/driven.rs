@@ -87,7 +87,7 @@ impl Simulation {
     fn next_completion(&mut self, py: Python<'_>, until: Option<u64>) -> PyResult<Option<(u32, u64)>> {
         let until = until.map_or(Time::MAX, Time);
         let completion = self.go(py, |run, go_on| run.next_completion(until, go_on))?;
-        Ok(completion.map(|Completion { ticket, at }| (ticket.0, at.0)))
+        Ok(completion.map(|Completion { ticket, at, .. }| (ticket.0, at.0)))
     }
 
     fn finish(&mut self, py: Python<'_>) -> PyResult<Outcome> {

@@ -8,6 +8,7 @@ use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::host::event::FlowEvent;
+use crate::host::flow::answer;
 use crate::host::receivers::Place;
 use crate::host::reorder_buffer::Reordering;
 use crate::host::{Host, NIC};
@@ -244,7 +245,7 @@ impl Host {
         }
     }
 
-    /// The first instant at which all of a flow may have arrived, given what the host is going to handle: too early perhaps, but not too late.
+    /// The first instant at which all of a flow may have arrived or, if that is reported, been acknowledged, given what the host is going to handle: too early perhaps, but not too late.
     pub(crate) fn first_completion(
         &self,
         world: &World,
@@ -257,7 +258,8 @@ impl Host {
         let mut first = Time::MAX;
         pending(&mut |at, message| {
             let may_complete = match message {
-                Message::Packet(packet) => packet.kind == PacketKind::Data && (any || packet.flags.is_last()),
+                Message::Packet(packet) if packet.kind == PacketKind::Data => any || packet.flags.is_last(),
+                Message::Packet(packet) => world.reports_sent && self.may_end(world, packet),
                 _ => holds_back,
             };
             if may_complete {
@@ -265,6 +267,16 @@ impl Host {
             }
         });
         first
+    }
+
+    /// Whether a flow of this host's may be over with this answer: the last packet's, or any once that one has come.
+    fn may_end(&self, world: &World, packet: &Packet) -> bool {
+        if world.numbering.has_subflows() || world.transport.options.interrupt_interval.is_some() {
+            return true;
+        }
+        let flow = self.flows.get(packet.slot as usize).and_then(Option::as_ref);
+        let flow = flow.filter(|flow| packet.kind == ACK && flow.at.key.flow == packet.flow);
+        flow.is_some_and(|flow| flow.sender.may_end(&answer(Time::ZERO, packet)))
     }
 
     /// Says what a receiver has to say to a packet.

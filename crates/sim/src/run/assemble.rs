@@ -63,6 +63,7 @@ impl Simulation {
             recorder,
             gaps,
             is_driven: false,
+            reports_sent: false,
             servers: plan.rails.clone().map(|rails| Box::new(Servers::new(rails))),
             is_lossy,
             hint: least.filter(|&least| least > Bytes(0)),
