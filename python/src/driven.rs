@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use netloom_scenario::{DrivenResult, DrivenRun};
-use netloom_sim::{Completion, Driven, Order, RunProgress};
+use netloom_sim::{Completion, Driven, Milestone, Order, RunProgress};
 use netloom_units::{Bytes, Time};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -54,12 +54,22 @@ impl Simulation {
 #[pymethods]
 impl Simulation {
     #[new]
-    fn new(py: Python<'_>, scenario: &Scenario, reaction: u64, threads: usize) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        scenario: &Scenario,
+        reaction: u64,
+        threads: usize,
+        acknowledged: bool,
+    ) -> PyResult<Self> {
         let document = scenario.document.clone();
         let run = py.detach(|| DrivenRun::new(document));
         let mut run = run.map_err(|problems| scenario_error(py, &problems))?;
         run.go(|run| run.set_reaction(Time(reaction), threads))
             .map_err(|error| argument_error(py, &error.field, error.reason()))?;
+        if acknowledged {
+            run.go(|run| run.report_acknowledged())
+                .map_err(|error| argument_error(py, &error.field, error.reason()))?;
+        }
         Ok(Simulation { run: Some(run) })
     }
 
@@ -78,16 +88,28 @@ impl Simulation {
         ticket.map(|ticket| ticket.0).map_err(|error| argument_error(py, &error.field, error.reason()))
     }
 
+    /// Starts flows, all or none: source, destination, size, instant and class of each.
+    fn start_many(&mut self, py: Python<'_>, flows: Vec<(u32, u32, u64, u64, u8)>) -> PyResult<()> {
+        let order = |(src, dst, size, at, class)| Order { src, dst, bytes: Bytes(size), at: Time(at), class };
+        let orders: Vec<Order> = flows.into_iter().map(order).collect();
+        let started = self.run()?.go(|run| run.start_all(&orders));
+        started.map(drop).map_err(|(place, error)| {
+            argument_error(py, &format!("flows[{place}].{}", error.field), error.reason())
+        })
+    }
+
     fn run_until(&mut self, py: Python<'_>, until: Option<u64>) -> PyResult<()> {
         let until = until.map_or(Time::MAX, Time);
         self.go(py, |run, go_on| run.run_until(until, go_on)).map(drop)
     }
 
-    /// The number of the flow, and when its last byte arrived.
-    fn next_completion(&mut self, py: Python<'_>, until: Option<u64>) -> PyResult<Option<(u32, u64)>> {
+    /// The number of the flow, when it was over, and whether at its sender.
+    fn next_completion(&mut self, py: Python<'_>, until: Option<u64>) -> PyResult<Option<(u32, u64, bool)>> {
         let until = until.map_or(Time::MAX, Time);
         let completion = self.go(py, |run, go_on| run.next_completion(until, go_on))?;
-        Ok(completion.map(|Completion { ticket, at }| (ticket.0, at.0)))
+        let found =
+            |Completion { ticket, at, milestone }| (ticket.0, at.0, milestone == Milestone::Acknowledged);
+        Ok(completion.map(found))
     }
 
     fn finish(&mut self, py: Python<'_>) -> PyResult<Outcome> {

@@ -3,8 +3,8 @@
 //! Everything that can go wrong is said by a return value and [`netloom_error`]; a panic does not cross into C. This is the only crate
 //! with unsafe code besides the Python package and the command's allocator: C hands over pointers, and only the header's promises say what they point to. So every
 //! function that takes one is `unsafe`, and its caller promises what holds of them: a string is NULL or ends with a zero byte; a simulation is
-//! NULL or came from `netloom_open` or `netloom_open_file`, was not closed, and is used by one thread at a time; a completion is NULL or may
-//! be written to.
+//! NULL or came from `netloom_open` or `netloom_open_file`, was not closed, and is used by one thread at a time; a completion or an event
+//! is NULL or may be written to; messages are NULL or as many as is said.
 
 #![cfg_attr(
     not(test),
@@ -23,7 +23,7 @@ use netloom_scenario::Source;
 use netloom_sim::Order;
 use netloom_units::{Bytes, Time};
 
-pub use simulation::{Completion, Simulation};
+pub use simulation::{Completion, Event, Message, Simulation};
 
 thread_local! {
     static ERROR: RefCell<CString> = RefCell::default();
@@ -134,6 +134,26 @@ pub unsafe extern "C" fn netloom_set_reaction(sim: *mut Simulation, reaction_ps:
 /// # Safety
 /// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn netloom_report_acknowledged(sim: *mut Simulation) -> c_int {
+    // SAFETY: the caller promises what is asked of a simulation.
+    guarded(-1, || unsafe { simulation(sim) }?.report_acknowledged().map(|()| 0))
+}
+
+/// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn netloom_earliest_start(sim: *mut Simulation) -> u64 {
+    // SAFETY: the caller promises what is asked of a simulation.
+    guarded(0, || Ok(unsafe { simulation(sim) }?.earliest_start().0))
+}
+
+/// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn netloom_set_threads(sim: *mut Simulation, threads: u32) -> c_int {
     // SAFETY: the caller promises what is asked of a simulation.
     guarded(-1, || unsafe { simulation(sim) }?.set_threads(threads).map(|()| 0))
@@ -185,6 +205,31 @@ pub unsafe extern "C" fn netloom_start_at(
 ///
 /// # Safety
 /// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
+/// `messages` is NULL, or points to `count` messages.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn netloom_start_many(
+    sim: *mut Simulation,
+    messages: *const Message,
+    count: usize,
+) -> c_int {
+    guarded(-1, || {
+        if messages.is_null() && count > 0 {
+            return Err(format!("messages: expected {count} messages, found NULL"));
+        }
+        let messages = match count {
+            0 => &[],
+            // SAFETY: the caller promises that there are so many.
+            _ => unsafe { std::slice::from_raw_parts(messages, count) },
+        };
+        // SAFETY: the caller promises what is asked of a simulation.
+        unsafe { simulation(sim) }?.start_all(messages).map(|()| 0)
+    })
+}
+
+/// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn netloom_run_until(sim: *mut Simulation, time_ps: u64) -> c_int {
     // SAFETY: the caller promises what is asked of a simulation.
@@ -202,19 +247,33 @@ pub unsafe extern "C" fn netloom_next_completion(
     until_ps: u64,
     completion: *mut Completion,
 ) -> c_int {
+    // SAFETY: the caller promises so.
+    let completion = unsafe { completion.as_mut() };
+    // SAFETY: the caller promises what is asked of a simulation.
+    let next = || unsafe { simulation(sim) }?.next_completion(Time(until_ps));
+    fill(completion, "completion", next)
+}
+
+/// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
+/// `event` is NULL, or may be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn netloom_next_event(sim: *mut Simulation, until_ps: u64, event: *mut Event) -> c_int {
+    // SAFETY: the caller promises so.
+    let event = unsafe { event.as_mut() };
+    // SAFETY: the caller promises what is asked of a simulation.
+    fill(event, "event", || unsafe { simulation(sim) }?.next_event(Time(until_ps)))
+}
+
+/// Puts what is found where C wants it: 1, or 0 if there is nothing.
+fn fill<T>(place: Option<&mut T>, name: &str, next: impl FnOnce() -> Result<Option<T>, String>) -> c_int {
     guarded(-1, || {
-        // SAFETY: NULL, or a completion of the caller's that may be written to.
-        let Some(completion) = (unsafe { completion.as_mut() }) else {
-            return Err("completion: expected a place for it, found NULL".to_owned());
-        };
-        // SAFETY: the caller promises what is asked of a simulation.
-        match unsafe { simulation(sim) }?.next_completion(Time(until_ps))? {
-            None => Ok(0),
-            Some(found) => {
-                *completion = found;
-                Ok(1)
-            }
-        }
+        let place = place.ok_or_else(|| format!("{name}: expected a place for it, found NULL"))?;
+        let Some(found) = next()? else { return Ok(0) };
+        *place = found;
+        Ok(1)
     })
 }
 

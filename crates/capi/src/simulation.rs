@@ -4,8 +4,8 @@ use std::path::Path;
 
 use netloom_record::{Existing, OutcomeWriter};
 use netloom_scenario::{DrivenRun, Node, Source};
-use netloom_sim::Order;
-use netloom_units::Time;
+use netloom_sim::{Milestone, Order};
+use netloom_units::{Bytes, Time};
 
 /// The last byte of a message has arrived; `netloom_completion` of the header.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,36 @@ pub struct Completion {
     pub dst: u32,
 }
 
+/// A message to start; `netloom_message` of the header.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Message {
+    /// What its completion will carry.
+    pub tag: u64,
+    /// Payload in bytes.
+    pub size: u64,
+    /// When it starts, in picoseconds; 2⁶⁴ − 1: now.
+    pub start_ps: u64,
+    /// Sending host.
+    pub src: u32,
+    /// Receiving host.
+    pub dst: u32,
+    /// Traffic class.
+    pub traffic_class: u8,
+}
+
+/// A message has come to its end, at its receiver or at its sender; `netloom_event` of the header.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Event {
+    /// Whose, and when.
+    pub completion: Completion,
+    /// 0: its last byte has arrived; 1: the sender has the last ACK.
+    pub kind: u32,
+    /// Nothing yet.
+    pub reserved: u32,
+}
+
 /// A run that C drives; `netloom_simulation` of the header.
 #[derive(Debug)]
 pub struct Simulation {
@@ -34,6 +64,7 @@ pub struct Simulation {
     /// Every message with its tag, in order of their tickets.
     sent: Vec<(Order, u64)>,
     reaction: Time,
+    reports_acknowledged: bool,
 }
 
 impl Simulation {
@@ -41,7 +72,13 @@ impl Simulation {
         let made = Node::parse(source).and_then(DrivenRun::new);
         let run = made.map_err(|problems| problems.to_string())?;
         let hosts = run.run().hosts();
-        Ok(Simulation { run: Some(run), hosts, sent: Vec::new(), reaction: Time::ZERO })
+        Ok(Simulation {
+            run: Some(run),
+            hosts,
+            sent: Vec::new(),
+            reaction: Time::ZERO,
+            reports_acknowledged: false,
+        })
     }
 
     fn run(&mut self) -> Result<&mut DrivenRun, String> {
@@ -72,9 +109,30 @@ impl Simulation {
         self.run()?.go(|run| run.set_reaction(reaction, threads as usize)).map_err(|error| error.to_string())
     }
 
+    pub(crate) fn report_acknowledged(&mut self) -> Result<(), String> {
+        self.run()?.go(|run| run.report_acknowledged()).map_err(|error| error.to_string())?;
+        self.reports_acknowledged = true;
+        Ok(())
+    }
+
     pub(crate) fn start(&mut self, order: Order, tag: u64) -> Result<(), String> {
         self.run()?.go(|run| run.start(order)).map_err(|error| error.to_string())?;
         self.sent.push((order, tag));
+        Ok(())
+    }
+
+    /// Starts all messages or none.
+    pub(crate) fn start_all(&mut self, messages: &[Message]) -> Result<(), String> {
+        let now = self.earliest_start();
+        let at = |message: &Message| if message.start_ps == u64::MAX { now } else { Time(message.start_ps) };
+        let order = |message: &Message| {
+            let &Message { size, src, dst, traffic_class: class, .. } = message;
+            Order { src, dst, bytes: Bytes(size), at: at(message), class }
+        };
+        let orders: Vec<Order> = messages.iter().map(order).collect();
+        let started = self.run()?.go(|run| run.start_all(&orders));
+        started.map_err(|(place, error)| format!("messages[{place}].{error}"))?;
+        self.sent.extend(orders.into_iter().zip(messages.iter().map(|message| message.tag)));
         Ok(())
     }
 
@@ -84,17 +142,29 @@ impl Simulation {
     }
 
     pub(crate) fn next_completion(&mut self, until: Time) -> Result<Option<Completion>, String> {
+        if self.reports_acknowledged {
+            return Err("netloom_next_event is to be called after netloom_report_acknowledged".to_owned());
+        }
+        Ok(self.next_event(until)?.map(|event| event.completion))
+    }
+
+    pub(crate) fn next_event(&mut self, until: Time) -> Result<Option<Event>, String> {
         let found = self.run()?.go(|run| run.next_completion(until, |_| true));
         Ok(found.map(|found| {
             let (order, tag) = self.sent[found.ticket.0 as usize];
-            Completion {
+            let completion = Completion {
                 tag,
                 size: order.bytes.0,
                 start_ps: order.at.0,
                 time_ps: found.at.0,
                 src: order.src,
                 dst: order.dst,
-            }
+            };
+            let kind = match found.milestone {
+                Milestone::Arrived => 0,
+                Milestone::Acknowledged => 1,
+            };
+            Event { completion, kind, reserved: 0 }
         }))
     }
 

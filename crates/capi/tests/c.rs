@@ -1,43 +1,21 @@
 //! A program in C drives a run; what comes out is what the same flows from a list give, byte by byte.
 
+mod common;
+
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use netloom_record::{Existing, Outcome, OutcomeWriter};
 use netloom_scenario::{Node, Source, apply_override};
 
+use common::{here, succeeded};
+
 const SCENARIO: &str = "[topology]\nkind = \"fat-tree\"\nk = 4\n[routing]\npreset = \"flowcut-nic\"\n";
 
-fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn succeeded(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
-    text(&output.stdout)
-}
-
-/// Compiles the program against the library that cargo has built beside this test.
+/// Compiles the program.
 fn compile(folder: &Path, compiler: &str, flags: &[&str]) -> PathBuf {
-    let built = std::env::current_exe().unwrap();
-    let library = built.parent().unwrap();
-    let program = folder.join(compiler);
-    let output = Command::new(compiler)
-        .args(flags)
-        .args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
-        .arg(here().join("include"))
-        .arg(here().join("tests/drive.c"))
-        .arg("-L")
-        .arg(library)
-        .arg(format!("-Wl,-rpath,{}", library.display()))
-        .args(["-lnetloom", "-o"])
-        .arg(&program)
-        .output()
-        .unwrap_or_else(|error| panic!("this test needs a C compiler called {compiler}: {error}"));
-    succeeded(&output);
-    program
+    common::compile(&folder.join(compiler), compiler, flags, &["tests/drive.c"])
 }
 
 #[test]

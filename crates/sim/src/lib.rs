@@ -52,7 +52,7 @@ pub use observe::measure::{ChannelName, Measure};
 pub use observe::packet_trace::{PacketTrace, TracedFlow};
 pub use path::PathProfile;
 pub use run::assemble::layers_seed;
-pub use run::driven::{Completion, Driven, Order, Ticket};
+pub use run::driven::{Completion, Driven, Milestone, Order, Ticket};
 pub use run::error::{ConservationError, RunError, SimError};
 pub use run::progress::{Finished, RunProgress};
 pub use run::simulation::Simulation;

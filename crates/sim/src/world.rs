@@ -60,6 +60,8 @@ pub(crate) struct World {
     pub(crate) gaps: Gaps,
     /// Whether flows are started from outside, too, so that hosts report events of them.
     pub(crate) is_driven: bool,
+    /// Whether hosts report, too, that all of a flow has been acknowledged.
+    pub(crate) reports_sent: bool,
     /// The servers, where these have several NICs.
     pub(crate) servers: Option<Box<Servers>>,
     /// Whether a data packet can be lost, in a queue or by a fault.

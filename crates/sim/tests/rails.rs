@@ -8,7 +8,7 @@ use std::sync::Arc;
 use common::*;
 use netloom_fabric::{Fabric, FabricOptions};
 use netloom_record::{PartRecord, Records, Status, Summary, SummaryOptions};
-use netloom_sim::{Completion, Order, SimConfig, SimError, Simulation};
+use netloom_sim::{Completion, Milestone, Order, SimConfig, SimError, Simulation};
 use netloom_topology::Network;
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Reliability, Transport};
@@ -308,7 +308,7 @@ fn the_driven_run_equals_the_listed_one() {
             orders.push(order);
         }
         let mut completions = Vec::new();
-        while let Some(Completion { ticket, at }) = run.next_completion(Time::MAX, |_| true) {
+        while let Some(Completion { ticket, at, .. }) = run.next_completion(Time::MAX, |_| true) {
             completions.push((ticket, at));
             if orders.len() < 40 {
                 let done = orders[ticket.0 as usize];
@@ -333,6 +333,29 @@ fn the_driven_run_equals_the_listed_one() {
         let messages = orders.iter().map(|order| (order.src, Message::new(order.dst, order.bytes, order.at)));
         let plan = Plan { rails: lay(&servers, &network), ..Plan::of_messages(4, messages) };
         assert_eq!(difference(&records, &everywhere(&network, &config, &plan)), None, "{nic_selection:?}");
+    }
+}
+
+/// A message is acknowledged with the last ACK of its last part.
+#[test]
+fn servers_report_when_all_is_acknowledged() {
+    let network = leaf_spine(2, 2, 8);
+    let servers = Servers { nics: 4, wiring: Wiring::SideBySide, nic_selection: NicSelection::Stripe };
+    for reaction in [Time::ZERO, Time::from_ns(10)] {
+        let idle = plan_of(Pattern::Idle(Idle::default()), &servers, &network);
+        let mut run = Simulation::new(network.clone(), scheme("ecmp"), idle).unwrap().drive();
+        run.set_reaction(reaction, 1).unwrap();
+        run.report_acknowledged().unwrap();
+        let order = Order { src: 0, dst: 2, bytes: Bytes(70_000), at: Time::ZERO, class: 0 };
+        run.start(order).unwrap();
+        let found: Vec<_> = std::iter::from_fn(|| run.next_completion(Time::MAX, |_| true)).collect();
+        let records = run.finish().unwrap().records;
+        let arrived = records.flows.iter().map(|flow| flow.start + fct(flow)).max().unwrap();
+        let acknowledged =
+            records.flows.iter().map(|flow| flow.start + flow.sender_fct.unwrap()).max().unwrap();
+        let expected = [(Milestone::Arrived, arrived), (Milestone::Acknowledged, acknowledged)];
+        assert_eq!(found.iter().map(|found| (found.milestone, found.at)).collect::<Vec<_>>(), expected);
+        assert!(acknowledged > arrived);
     }
 }
 

@@ -173,6 +173,12 @@ impl Sender {
         self.acked.base() >= self.content.count && !self.is_open()
     }
 
+    /// Whether an answer may be what [ends](Self::is_done) it: one about its last packet, one about all packets, or any once the last has been acknowledged before others.
+    pub fn may_end(&self, ack: &Ack) -> bool {
+        let last = self.content.count.saturating_sub(1);
+        ack.seq >= last || ack.cumulative > last || self.acked.contains(last)
+    }
+
     /// Packets sent and neither acknowledged nor given up.
     pub fn in_flight(&self) -> u32 {
         self.in_flight

@@ -8,6 +8,7 @@ use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::host::event::FlowEvent;
+use crate::host::flow::answer;
 use crate::host::receivers::Place;
 use crate::host::reorder_buffer::Reordering;
 use crate::host::{Host, NIC};
@@ -271,7 +272,7 @@ impl Host {
         }
     }
 
-    /// The first instant at which all of a flow may have arrived, given what the host is going to handle: too early perhaps, but not too late.
+    /// The first instant at which all of a flow may have arrived or, if that is reported, been acknowledged, given what the host is going to handle: too early perhaps, but not too late.
     pub(crate) fn first_completion(
         &self,
         world: &World,
@@ -284,7 +285,8 @@ impl Host {
         let mut first = Time::MAX;
         pending(&mut |at, message| {
             let may_complete = match message {
-                Message::Packet(packet) => packet.kind == PacketKind::Data && (any || packet.flags.is_last()),
+                Message::Packet(packet) if packet.kind == PacketKind::Data => any || packet.flags.is_last(),
+                Message::Packet(packet) => world.reports_sent && self.may_end(world, packet),
                 _ => holds_back,
             };
             if may_complete {
@@ -292,6 +294,19 @@ impl Host {
             }
         });
         first
+    }
+
+    /// Whether a flow of this host's may be over with this answer: the last packet's, or any once that one has come.
+    fn may_end(&self, world: &World, packet: &Packet) -> bool {
+        let transport = &world.transport;
+        // Such ACKs answer any packets, and are not looked into.
+        let has_sacks = transport.reliability.facts().sack_bytes.is_some();
+        if has_sacks || world.numbering.has_subflows() || transport.options.interrupt_interval.is_some() {
+            return true;
+        }
+        let flow = self.flows.get(packet.slot as usize).and_then(Option::as_ref);
+        let flow = flow.filter(|flow| packet.kind == ACK && flow.at.key.flow == packet.flow);
+        flow.is_some_and(|flow| flow.sender.may_end(&answer(Time::ZERO, packet)))
     }
 
     /// Says what a receiver has to say to a packet.

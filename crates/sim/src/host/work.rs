@@ -64,11 +64,11 @@ impl Host {
         self.rare.as_mut().map(|rare| std::mem::take(&mut rare.events)).unwrap_or_default()
     }
 
-    /// The server whose NIC this is learns that a flow has ended.
+    /// The server whose NIC this is, or what drives the run, learns that a flow has ended.
     #[cold]
     #[inline(never)]
-    pub(crate) fn notify_server(&mut self, flow: u32) {
-        self.rare.get_or_insert_default().events.push(FlowEvent::Sent { flow });
+    fn note_sent(&mut self, flow: u32, at: Time) {
+        self.rare.get_or_insert_default().events.push(FlowEvent::Sent { flow, at });
     }
 
     /// The server whose NIC this is has a message, or a part of one, to send.
@@ -92,9 +92,13 @@ impl Host {
         (flow, group): (u32, u16),
     ) {
         if ctx.world.servers.is_some() {
-            return self.notify_server(flow);
+            return self.note_sent(flow, ctx.now);
         }
         ctx.out.tally(1);
+        if ctx.world.reports_sent {
+            self.note_sent(flow, ctx.now);
+            ctx.out.report(true);
+        }
         if self.work.is_program() && flow < FIRST_OWN {
             self.follow_program(ctx, |work, now, actions| work.on_sent(now, flow, actions));
         } else if let Some(job) = self.work.next_closed(ctx.now, group) {

@@ -74,6 +74,7 @@ impl Simulation {
             recorder,
             gaps,
             is_driven: false,
+            reports_sent: false,
             servers: plan.rails.clone().map(|rails| Box::new(Servers::new(rails))),
             is_lossy,
             says,

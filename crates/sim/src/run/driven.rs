@@ -10,7 +10,8 @@
 
 mod executor;
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use netloom_engine::END_OF_TIME;
@@ -38,9 +39,9 @@ pub struct Ticket(pub u32);
 pub struct Order {
     /// Sending host.
     pub src: HostId,
-    /// Receiving host.
+    /// Receiving host. A message to the sender itself does not enter the network: it arrives, and is acknowledged, at the instant at which it starts, and the records do not have it.
     pub dst: HostId,
-    /// Payload, at least one byte.
+    /// Payload. A message of no bytes is a packet with one byte of payload.
     pub bytes: Bytes,
     /// When the message is handed to the sender's transport: at [`Driven::earliest_start`] or later.
     pub at: Time,
@@ -48,11 +49,22 @@ pub struct Order {
     pub class: u8,
 }
 
-/// The last byte of a flow has arrived.
+/// What of a flow has completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Milestone {
+    /// Its last byte has arrived at the receiver.
+    Arrived,
+    /// The sender knows that all of it has: the last ACK has come back.
+    Acknowledged,
+}
+
+/// A flow has come to its end, at its receiver or at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// Which flow.
     pub ticket: Ticket,
+    /// Which end.
+    pub milestone: Milestone,
     /// When.
     pub at: Time,
 }
@@ -69,10 +81,22 @@ pub struct Driven {
     now: Time,
     earliest_start: Time,
     orders: u32,
-    /// Flows that have started and not completed, with the number of their parts that are missing.
-    tickets: FxHashMap<FlowKey, (Ticket, u32)>,
+    /// Flows that have started and not completed.
+    tickets: FxHashMap<FlowKey, Underway>,
+    /// Messages of hosts to themselves, which have not started yet.
+    to_self: BinaryHeap<Reverse<(Time, Ticket)>>,
     completed: VecDeque<Completion>,
     flows_done: u64,
+}
+
+/// A flow that has started and not completed.
+#[derive(Debug)]
+struct Underway {
+    ticket: Ticket,
+    /// Parts that have not arrived.
+    missing: u32,
+    /// Whether the sender is to report, and has not yet.
+    is_sending: bool,
 }
 
 impl Simulation {
@@ -93,6 +117,7 @@ impl Simulation {
             earliest_start: Time::ZERO,
             orders: 0,
             tickets: FxHashMap::default(),
+            to_self: BinaryHeap::new(),
             completed: VecDeque::new(),
             flows_done: 0,
         }
@@ -116,13 +141,28 @@ impl Driven {
         Ok(())
     }
 
+    /// Flows complete twice from now on: when the last byte has [arrived](Milestone::Arrived), and when the sender [knows](Milestone::Acknowledged). To be said before anything starts.
+    ///
+    /// # Errors
+    /// If the run has begun, or the transport has no ACKs.
+    pub fn report_acknowledged(&mut self) -> Result<(), Invalid> {
+        let is_new = self.executor.is_new();
+        let expected = "to be asked for before flows start or time passes";
+        Invalid::unless(is_new, "acknowledged", expected, "it afterwards")?;
+        let has_acks = self.world.transport.has_acks();
+        Invalid::unless(has_acks, "acknowledged", "a transport with ACKs", "one without")?;
+        let world = Arc::get_mut(&mut self.world).expect("an executor that is new does not have it");
+        world.reports_sent = true;
+        Ok(())
+    }
+
     /// The instant that the run has come to: that of the last completion that was asked for, or up to which it was to run. Everything before it has happened; of what happens at it or, with a
     /// [reaction time](Self::set_reaction), up to that much later, some may have.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// When a flow may start at the earliest: now or, with a [reaction time](Self::set_reaction), that long after the last completion.
+    /// When a flow may start at the earliest: now or, with a [reaction time](Self::set_reaction), that long after the last completion, but not later than up to when the run was to go to find it.
     pub fn earliest_start(&self) -> Time {
         self.earliest_start.max(self.now)
     }
@@ -135,29 +175,45 @@ impl Driven {
     /// Starts a flow.
     ///
     /// # Errors
-    /// If there is no such host or class, a host would send to itself or nothing, or more than the transport can number packet by packet, it is
-    /// before [`Self::earliest_start`], or 2³² − 1 flows have been started.
+    /// If there is no such host or class, the transport cannot number its packets, it is before [`Self::earliest_start`], or 2³² − 1 flows have been started.
     pub fn start(&mut self, order: Order) -> Result<Ticket, Invalid> {
-        let Order { src, dst, bytes, at, class } = order;
-        if !self.accepts(&order) {
-            return Err(self.refusal(&order));
-        }
-        let ticket = Ticket(self.orders);
-        self.orders += 1;
-        let node = self.world.servers.as_ref().map_or(src, |servers| servers.rails.nic(src, 0));
-        let message = Message::Order { dst, bytes, ticket: ticket.0, class };
-        self.executor.begin(&self.world, self.reaction).timer(node, at, message);
-        Ok(ticket)
+        self.start_all(&[order]).map_err(|(_, refusal)| refusal)
     }
 
-    /// Whether a flow can be started.
-    fn accepts(&self, &Order { src, dst, bytes, at, class }: &Order) -> bool {
+    /// Starts flows, all or none; their tickets count from the one that is returned.
+    ///
+    /// # Errors
+    /// As [`Self::start`], with the place of the first order that cannot be followed.
+    pub fn start_all(&mut self, orders: &[Order]) -> Result<Ticket, (usize, Invalid)> {
+        for (place, order) in orders.iter().enumerate() {
+            if !self.accepts(order, place) {
+                return Err((place, self.refusal(order)));
+            }
+        }
+        let first = Ticket(self.orders);
+        let executor = self.executor.begin(&self.world, self.reaction);
+        for &Order { src, dst, bytes, at, class } in orders {
+            let ticket = Ticket(self.orders);
+            self.orders += 1;
+            if src == dst {
+                self.to_self.push(Reverse((at, ticket)));
+                continue;
+            }
+            let node = self.world.servers.as_ref().map_or(src, |servers| servers.rails.nic(src, 0));
+            let message = Message::Order { dst, bytes: bytes.max(Bytes(1)), ticket: ticket.0, class };
+            executor.timer(node, at, message);
+        }
+        Ok(first)
+    }
+
+    /// Whether a flow can be started after some others.
+    fn accepts(&self, &Order { src, dst, bytes, at, class }: &Order, others: usize) -> bool {
         let hosts = self.hosts();
-        let has_ends = src < hosts && dst < hosts && src != dst;
-        let has_size = bytes > Bytes(0) && bytes <= self.world.transport.largest_message();
+        let has_ends = src < hosts && dst < hosts;
+        let has_size = bytes <= self.world.transport.largest_message();
         let is_in_time = at < END_OF_TIME && at >= self.earliest_start();
         let has_class = usize::from(class) < self.world.fabric.classes();
-        has_ends && has_size && is_in_time && has_class && self.orders < u32::MAX
+        has_ends && has_size && is_in_time && has_class && others < (u32::MAX - self.orders) as usize
     }
 
     /// Why a flow cannot be started.
@@ -172,10 +228,6 @@ impl Driven {
             Invalid::new("src", host(), src)
         } else if dst >= hosts {
             Invalid::new("dst", host(), dst)
-        } else if src == dst {
-            Invalid::new("dst", "another host than src", dst)
-        } else if bytes == Bytes(0) {
-            Invalid::new("size", "at least 1 byte", "0")
         } else if bytes > most {
             let expected = format!("at most {most}, whose packets the transport can number");
             Invalid::new("size", expected, bytes)
@@ -183,7 +235,7 @@ impl Driven {
             Invalid::new("traffic_class", format!("a class from 0 to {}", classes - 1), class)
         } else if at >= END_OF_TIME {
             Invalid::new("at", format!("a time before {END_OF_TIME}"), at)
-        } else if at < earliest && earliest > self.now {
+        } else if at < earliest && earliest == self.now + reaction && earliest > self.now {
             let expected =
                 format!("{earliest} or later, {reaction} after the last completion at {}", self.now);
             Invalid::new("at", expected, at)
@@ -198,14 +250,15 @@ impl Driven {
     /// whether the run has come to `until`.
     pub fn run_until(&mut self, until: Time, mut go_on: impl FnMut(RunProgress) -> bool) -> bool {
         loop {
-            match self.run(until, &mut go_on) {
+            match self.go_on(until, &mut go_on) {
                 Stop::Events => {}
                 Stop::Asked => return false,
                 Stop::Until => break,
             }
         }
         // What lasts until nothing is left to happen ends with the last event.
-        let until = if until < END_OF_TIME { until } else { self.executor.reached() };
+        let last = self.completed.back().map_or(Time::ZERO, |last| last.at);
+        let until = if until < END_OF_TIME { until } else { self.executor.reached().max(last) };
         self.now = self.now.max(until);
         true
     }
@@ -218,7 +271,7 @@ impl Driven {
         mut go_on: impl FnMut(RunProgress) -> bool,
     ) -> Option<Completion> {
         while self.completed.is_empty() {
-            match self.run(until, &mut go_on) {
+            match self.go_on(until, &mut go_on) {
                 Stop::Events => {}
                 Stop::Asked => return None,
                 Stop::Until => {
@@ -227,10 +280,34 @@ impl Driven {
                 }
             }
         }
+        // Others may have completed at the end of the same window, up to which the driver does not want to hear of them yet.
+        if self.completed.front().is_some_and(|next| next.at >= until) {
+            self.now = self.now.max(until);
+            return None;
+        }
         let completion = self.completed.pop_front()?;
         self.now = self.now.max(completion.at);
-        self.earliest_start = self.earliest_start.max(completion.at + self.reaction);
+        let answer = Time(completion.at.0.saturating_add(self.reaction.0));
+        // The run has not gone beyond either.
+        self.earliest_start = self.earliest_start.max(answer.min(until));
         Some(completion)
+    }
+
+    /// As [`Self::run`], with what hosts send to themselves.
+    fn go_on(&mut self, until: Time, go_on: &mut dyn FnMut(RunProgress) -> bool) -> Stop {
+        let own = self.to_self.peek().map_or(Time::MAX, |&Reverse((at, _))| at);
+        let stop = self.run(until.min(own), go_on);
+        if stop != Stop::Until || own >= until {
+            return stop;
+        }
+        if let Some(Reverse((at, ticket))) = self.to_self.pop() {
+            self.flows_done += 1;
+            self.completed.push_back(Completion { ticket, milestone: Milestone::Arrived, at });
+            if self.world.reports_sent {
+                self.completed.push_back(Completion { ticket, milestone: Milestone::Acknowledged, at });
+            }
+        }
+        Stop::Events
     }
 
     /// Lets the run go on until flows may have completed, but not beyond `until` and not beyond an instant at which such a completion may be answered.
@@ -245,28 +322,40 @@ impl Driven {
         if stop == Stop::Asked {
             self.now = self.now.max(executor.reached());
         }
-        let mut received = Vec::new();
+        let mut ends = Vec::new();
         for (node, event) in events {
             match event {
                 FlowEvent::Started { ticket, flow, parts } => {
-                    let src = self.world.server(node).0;
-                    self.tickets.insert(FlowKey { src, flow }, (Ticket(ticket), parts));
+                    let key = FlowKey { src: self.world.server(node).0, flow };
+                    let is_sending = self.world.reports_sent;
+                    self.tickets.insert(key, Underway { ticket: Ticket(ticket), missing: parts, is_sending });
                 }
-                FlowEvent::Received { flow, at } => received.push((at, node, flow)),
-                FlowEvent::Sent { .. } => unreachable!("the server learns of it"),
+                FlowEvent::Received { flow, at } => {
+                    let key = FlowKey { src: self.world.server(flow.src).0, ..flow };
+                    ends.push((at, node, Milestone::Arrived, key));
+                }
+                FlowEvent::Sent { flow, at } => {
+                    let key = FlowKey { src: self.world.server(node).0, flow };
+                    ends.push((at, node, Milestone::Acknowledged, key));
+                }
             }
         }
         // As an executor with one list of events has it; those of one node are in order.
-        received.sort_by_key(|&(at, node, _)| (at, node));
-        for (at, _, flow) in received {
-            let key = FlowKey { src: self.world.server(flow.src).0, ..flow };
-            let Some((ticket, missing)) = self.tickets.get_mut(&key) else { continue };
-            *missing -= 1;
-            if *missing == 0 {
-                let ticket = *ticket;
+        ends.sort_by_key(|&(at, node, ..)| (at, node));
+        for (at, _, milestone, key) in ends {
+            // A workload's flows are nobody's.
+            let Some(flow) = self.tickets.get_mut(&key) else { continue };
+            match milestone {
+                Milestone::Arrived => flow.missing -= 1,
+                Milestone::Acknowledged => flow.is_sending = false,
+            }
+            let has_arrived = flow.missing == 0;
+            if milestone == Milestone::Acknowledged || has_arrived {
+                self.flows_done += u64::from(milestone == Milestone::Arrived);
+                self.completed.push_back(Completion { ticket: flow.ticket, milestone, at });
+            }
+            if has_arrived && !flow.is_sending {
                 self.tickets.remove(&key);
-                self.flows_done += 1;
-                self.completed.push_back(Completion { ticket, at });
             }
         }
         stop

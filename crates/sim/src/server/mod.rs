@@ -189,7 +189,7 @@ impl Server {
         host.handle(&mut Ctx::new(ctx.world, *id, ctx.now, out), message);
         for events in host.events() {
             match events {
-                FlowEvent::Sent { flow } => self.on_sent(ctx, flow),
+                FlowEvent::Sent { flow, .. } => self.on_sent(ctx, flow),
                 FlowEvent::Received { flow, .. } => self.on_received(ctx, flow),
                 FlowEvent::Started { .. } => unreachable!("orders are the server's"),
             }
@@ -296,6 +296,10 @@ impl Server {
         self.sending.remove(&number);
         self.outstanding[rail as usize] -= bytes;
         ctx.out.tally(1);
+        if ctx.world.reports_sent {
+            self.events.push(FlowEvent::Sent { flow: number, at: ctx.now });
+            ctx.out.report(true);
+        }
         if self.work.is_program() && number < FIRST_OWN {
             self.follow_program(ctx, |work, now, actions| work.on_sent(now, number, actions));
         } else if let Some(job) = self.work.next_closed(ctx.now, group) {
