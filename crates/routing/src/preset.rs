@@ -320,7 +320,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "uet-oblivious",
-        doc: "uet-htsim's oblivious balancer (-load_balancing_algo oblivious): each packet the next of 64 entropy values, in an order that is drawn anew for each pass.",
+        doc: "uet-htsim's oblivious balancer (-load_balancing_algo oblivious): each packet the next of 64 entropy values, in a new random order for each pass.",
         expand: || {
             uet_penalties(path_penalties::PathPenalties {
                 recycle: false,

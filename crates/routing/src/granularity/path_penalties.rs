@@ -12,7 +12,7 @@ use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 use crate::tag::Tag;
 
-/// A path per packet: those of a flow's list in turn, in an order drawn anew for each pass, as far as they have no *penalty*. A marked ACK gives
+/// A path per packet: those of a flow's list in turn, in a new random order for each pass, as far as they have no *penalty*. A marked ACK gives
 /// its path a penalty of `mark`, a trimmed packet one of `trim`, a packet that met a cut link the most, `most`. A path whose turn it is and that
 /// has a penalty is passed over; the first one that is passed over for a packet loses 1 of it. If all have one, the packet takes the path whose
 /// turn it is. With `mark` and `trim` of 0 and without `recycle`, nothing that comes back matters. With `recycle`, the oldest path whose ACK came back unmarked, and that has not been taken again since, goes first. At the NIC;
