@@ -39,7 +39,7 @@ const Known OPTIONS[] = {
     {"injection-scale", "1", "factor of the endpoint delay"},
     {"rendezvous-protocol", "false", "true: messages wait for their receives"},
     {"reaction", "10ns", "ASTRA-sim answers an arrival this long after it at the earliest: whole ns, us or ms; 0ns: at once, at several times the cost"},
-    {"send-done", "acked", "when a sender is told: acked (last ACK is back) or arrival (last byte has arrived)"},
+    {"send-done", "acked", "when a send counts as done: acked (last ACK is back) or arrival (last byte has arrived)"},
     {"threads", "1", "threads of the network; more than one with a reaction time of a link's latency or more"},
     {"outcome", "", "new folder for flows, links and the summary, which `netloom report` and `netloom show` read"},
 };

@@ -8,7 +8,7 @@
  * - The k-th receive of a rank from a source with a tag gets the k-th message that the source sends to it with that tag, whichever is first.
  * - A handler is never called from inside sim_send or sim_recv, but from the event list, at the same instant if there is nothing to wait for.
  * - Handlers are called at whole nanoseconds, the unit of the interface: at the first one at or after what they tell of.
- * - The receiver is told when the last byte arrives, the sender when the last ACK is back (`SendDone`).
+ * - A receive is done when the last byte has arrived, a send when the last ACK is back (`SendDone`).
  */
 #ifndef NETLOOM_ASTRA_NETWORK_HH
 #define NETLOOM_ASTRA_NETWORK_HH
@@ -32,7 +32,7 @@ struct Error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/* When a sender is told that its message is sent. */
+/* When a send is done. */
 enum class SendDone {
     Acked,  /* the last ACK has come back */
     Arrival /* the last byte has arrived, as in the analytical backends */

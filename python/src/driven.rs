@@ -64,7 +64,7 @@ impl Simulation {
         let document = scenario.document.clone();
         let run = py.detach(|| DrivenRun::new(document));
         let mut run = run.map_err(|problems| scenario_error(py, &problems))?;
-        run.go(|run| run.set_reaction(Time(reaction), threads))
+        run.go(|run| run.set_reaction(Time(reaction)).and_then(|()| run.set_threads(threads)))
             .map_err(|error| argument_error(py, &error.field, error.reason()))?;
         if acknowledged {
             run.go(|run| run.report_acknowledged())

@@ -4,7 +4,7 @@
 //! with unsafe code besides the Python package and the command's allocator: C hands over pointers, and only the header's promises say what they point to. So every
 //! function that takes one is `unsafe`, and its caller promises what holds of them: a string is NULL or ends with a zero byte; a simulation is
 //! NULL or came from `netloom_open` or `netloom_open_file`, was not closed, and is used by one thread at a time; a completion or an event
-//! is NULL or may be written to; messages are NULL or as many as is said.
+//! is NULL or may be written to; `messages` is NULL or points to `count` messages.
 
 #![cfg_attr(
     not(test),
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn netloom_start_many(
         }
         let messages = match count {
             0 => &[],
-            // SAFETY: the caller promises that there are so many.
+            // SAFETY: the caller promises that it points to `count` messages.
             _ => unsafe { std::slice::from_raw_parts(messages, count) },
         };
         // SAFETY: the caller promises what is asked of a simulation.

@@ -63,8 +63,6 @@ pub struct Simulation {
     hosts: u32,
     /// Every message with its tag, in order of their tickets.
     sent: Vec<(Order, u64)>,
-    reaction: Time,
-    reports_acknowledged: bool,
 }
 
 impl Simulation {
@@ -72,13 +70,7 @@ impl Simulation {
         let made = Node::parse(source).and_then(DrivenRun::new);
         let run = made.map_err(|problems| problems.to_string())?;
         let hosts = run.run().hosts();
-        Ok(Simulation {
-            run: Some(run),
-            hosts,
-            sent: Vec::new(),
-            reaction: Time::ZERO,
-            reports_acknowledged: false,
-        })
+        Ok(Simulation { run: Some(run), hosts, sent: Vec::new() })
     }
 
     fn run(&mut self) -> Result<&mut DrivenRun, String> {
@@ -99,20 +91,15 @@ impl Simulation {
     }
 
     pub(crate) fn set_reaction(&mut self, reaction: Time) -> Result<(), String> {
-        self.run()?.go(|run| run.set_reaction(reaction, 1)).map_err(|error| error.to_string())?;
-        self.reaction = reaction;
-        Ok(())
+        self.run()?.go(|run| run.set_reaction(reaction)).map_err(|error| error.to_string())
     }
 
     pub(crate) fn set_threads(&mut self, threads: u32) -> Result<(), String> {
-        let reaction = self.reaction;
-        self.run()?.go(|run| run.set_reaction(reaction, threads as usize)).map_err(|error| error.to_string())
+        self.run()?.go(|run| run.set_threads(threads as usize)).map_err(|error| error.to_string())
     }
 
     pub(crate) fn report_acknowledged(&mut self) -> Result<(), String> {
-        self.run()?.go(|run| run.report_acknowledged()).map_err(|error| error.to_string())?;
-        self.reports_acknowledged = true;
-        Ok(())
+        self.run()?.go(|run| run.report_acknowledged()).map_err(|error| error.to_string())
     }
 
     pub(crate) fn start(&mut self, order: Order, tag: u64) -> Result<(), String> {
@@ -142,7 +129,7 @@ impl Simulation {
     }
 
     pub(crate) fn next_completion(&mut self, until: Time) -> Result<Option<Completion>, String> {
-        if self.reports_acknowledged {
+        if self.run.as_ref().is_some_and(|run| run.run().reports_acknowledged()) {
             return Err("netloom_next_event is to be called after netloom_report_acknowledged".to_owned());
         }
         Ok(self.next_event(until)?.map(|event| event.completion))

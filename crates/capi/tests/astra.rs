@@ -42,7 +42,7 @@ fn messages_and_receives_meet_in_order() {
 }
 
 #[test]
-fn senders_are_told_by_the_last_ack_or_at_the_arrival() {
+fn a_send_is_done_at_the_last_ack_or_at_the_arrival() {
     drive("send-done");
 }
 

@@ -36,7 +36,7 @@ pub(crate) enum TakesData {
     AsTheyCome,
     /// In order, as far as a buffer can put them in order.
     InOrder,
-    /// As they come, and one ACK may answer several that came in any order, after so many bytes on the wire.
+    /// As they come, and one ACK may answer several that came in any order, after this many bytes on the wire.
     ToSack(Bytes),
 }
 
@@ -162,12 +162,5 @@ impl World {
             let specs: Vec<PortSpec> = self.specs(switch).collect();
             check_switch(&specs, &self.rules)
         })
-    }
-
-    /// Whether a host is connected to a switch.
-    #[inline]
-    pub(crate) fn is_edge_of(&self, switch: NodeId, host: HostId) -> bool {
-        let table = self.forwarding.table();
-        table.edge_switch(table.edge_of(host)) == switch
     }
 }

@@ -115,7 +115,8 @@ fn windows_give_what_events_give() {
                     continue;
                 }
                 let mut run = driven(&network, &config);
-                run.set_reaction(reaction, threads).unwrap();
+                run.set_reaction(reaction).unwrap();
+                run.set_threads(threads).unwrap();
                 let found = chain_after(reaction, run, 80);
                 assert_eq!(found.0, expected.0, "{reaction} {threads} on {}", network.name());
                 assert_eq!(difference(&found.1, &expected.1), None, "{reaction} {threads}");
@@ -129,10 +130,10 @@ fn an_answer_before_the_reaction_time_is_refused() {
     let (network, config) = (fat_tree(4), scheme("ecmp"));
     let mut run = driven(&network, &config);
     let order = Order { src: 0, dst: 9, bytes: Bytes(10_000), at: Time::ZERO, class: 0 };
-    assert!(run.set_reaction(Time::ZERO, 2).is_err(), "threads need a reaction time");
-    run.set_reaction(Time::from_us(2), 1).unwrap();
+    assert!(run.set_threads(2).is_err(), "threads need a reaction time");
+    run.set_reaction(Time::from_us(2)).unwrap();
     run.start(order).unwrap();
-    assert!(run.set_reaction(Time::from_us(2), 1).is_err(), "the run has begun");
+    assert!(run.set_reaction(Time::from_us(2)).is_err(), "the run has begun");
     let done = run.next_completion(Time::MAX, |_| true).unwrap();
     let early = Order { at: done.at + Time::from_us(2) - Time(1), ..order };
     let expected = format!(
@@ -156,7 +157,7 @@ fn windows_end_where_a_run_is_to_pause() {
         .collect();
     for until in [Time(17_000_001), Time(17_345_678), Time::from_us(18)] {
         let mut run = driven(&network, &config);
-        run.set_reaction(Time::from_us(5), 1).unwrap();
+        run.set_reaction(Time::from_us(5)).unwrap();
         orders.iter().for_each(|&order| _ = run.start(order).unwrap());
         for part in 1..=7 {
             assert!(run.run_until(until * part / 7, |_| true));
@@ -314,7 +315,8 @@ fn senders_report_when_all_is_acknowledged() {
         };
         for threads in [1, 2] {
             let mut run = driven(&network, &config);
-            run.set_reaction(Time::from_ns(10), threads).unwrap();
+            run.set_reaction(Time::from_ns(10)).unwrap();
+            run.set_threads(threads).unwrap();
             let found = both_ends(Time::from_ns(10), run, 70);
             assert_eq!(found.0, expected, "{name} {threads}");
             assert_eq!(difference(&found.1, &records), None, "{name} {threads}");
@@ -351,15 +353,15 @@ fn acknowledgements_are_asked_for_in_time_and_of_a_transport_that_has_them() {
     assert_eq!(refusal, "acknowledged: expected a transport with ACKs, found one without");
 }
 
-/// A program with something of its own to do at an instant hears of nothing that completes later, and may send then.
+/// A program that has something to do at an instant gets no completion at or after it, and may send then.
 #[test]
-fn what_completes_later_is_not_told_before() {
+fn what_completes_later_is_not_given_before() {
     let (network, config) = (fat_tree(4), scheme("ecmp"));
     // To hosts of other switches, so that all arrive at one instant.
     let order = |src| Order { src, dst: 15 - src, bytes: Bytes(10_000), at: Time::ZERO, class: 0 };
     let second = Order { at: Time::from_ns(1), ..order(2) };
     let mut run = driven(&network, &config);
-    run.set_reaction(Time::from_ns(10), 1).unwrap();
+    run.set_reaction(Time::from_ns(10)).unwrap();
     run.start_all(&[order(0), second]).unwrap();
     let first = run.next_completion(Time::MAX, |_| true).unwrap();
     // The other one is in the same window, a nanosecond later.
@@ -381,7 +383,7 @@ fn messages_of_no_bytes_are_a_packet_and_those_to_oneself_arrive_at_once() {
     let (network, config) = (fat_tree(4), scheme("ecmp"));
     for reaction in [Time::ZERO, Time::from_ns(10)] {
         let mut run = driven(&network, &config);
-        run.set_reaction(reaction, 1).unwrap();
+        run.set_reaction(reaction).unwrap();
         run.report_acknowledged().unwrap();
         let order = |dst, bytes, at| Order { src: 3, dst, bytes: Bytes(bytes), at, class: 0 };
         let later = Time::from_us(50);

@@ -344,7 +344,7 @@ fn servers_report_when_all_is_acknowledged() {
     for reaction in [Time::ZERO, Time::from_ns(10)] {
         let idle = plan_of(Pattern::Idle(Idle::default()), &servers, &network);
         let mut run = Simulation::new(network.clone(), scheme("ecmp"), idle).unwrap().drive();
-        run.set_reaction(reaction, 1).unwrap();
+        run.set_reaction(reaction).unwrap();
         run.report_acknowledged().unwrap();
         let order = Order { src: 0, dst: 2, bytes: Bytes(70_000), at: Time::ZERO, class: 0 };
         run.start(order).unwrap();

@@ -108,9 +108,7 @@ impl Receiver {
     /// A data packet arrived.
     #[inline(always)]
     pub fn on_data(&mut self, transport: &Transport, arrival: Arrival) -> Answer {
-        self.seen.packets += 1;
-        let path_changed = self.last_path.replace(arrival.path).is_some_and(|path| path != arrival.path);
-        self.seen.path_changes += u32::from(path_changed);
+        self.note_packet(arrival.path);
         // One like the one before it, of which the sender need only learn that it has come, is the rule.
         let is_plain = !(arrival.last | arrival.marked | self.last_marked | self.count.is_some());
         if is_plain && arrival.payload > 0 {
@@ -170,13 +168,7 @@ impl Receiver {
             new = self.resequence(arrival.seq, arrival.payload);
             at_once |= early || !new || !self.received.is_contiguous();
         }
-        if arrival.last {
-            self.count = Some(arrival.seq + 1);
-        }
-        if new && self.count == Some(self.received.base()) {
-            self.seen.completed = Some(arrival.now);
-            at_once = true;
-        }
+        at_once |= self.note_end(&arrival, new);
         // RFC 8257, section 3.2: the old state is echoed for the packets before.
         let mark_changed = std::mem::replace(&mut self.last_marked, arrival.marked) != arrival.marked;
         let earlier = (mark_changed && self.unacknowledged > 0).then_some(expected);
@@ -250,6 +242,27 @@ impl Receiver {
             self.deliver(payload, expected);
         }
         new
+    }
+
+    /// A packet has come along a path.
+    #[inline(always)]
+    fn note_packet(&mut self, path: u32) {
+        self.seen.packets += 1;
+        let path_changed = self.last_path.replace(path).is_some_and(|before| before != path);
+        self.seen.path_changes += u32::from(path_changed);
+    }
+
+    /// A packet has been taken that may be the last one, or the last missing one; returns whether it is the latter.
+    #[inline(always)]
+    fn note_end(&mut self, arrival: &Arrival, is_new: bool) -> bool {
+        if arrival.last {
+            self.count = Some(arrival.seq + 1);
+        }
+        let is_complete = is_new && self.count == Some(self.received.base());
+        if is_complete {
+            self.seen.completed = Some(arrival.now);
+        }
+        is_complete
     }
 
     /// A new packet has come, after or before which `expected` is missing or was.

@@ -183,7 +183,7 @@ impl Recovery {
         newly
     }
 
-    /// Of so many packets believed to be in flight that many are not; returns how many are left.
+    /// Takes `packets` from those that are believed to be in flight; returns how many are left.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cut to 32 bits")]
     pub(crate) fn land(&mut self, in_flight: u32, packets: i64) -> u32 {
         let none = &mut Sacks { received: 0, excess: 0 };

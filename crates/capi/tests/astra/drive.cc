@@ -213,7 +213,7 @@ void matching() {
     ranks.network.finish("");
 }
 
-/* The sender is told by the last ACK, or at the arrival. */
+/* A send is done at the last ACK, or at the arrival. */
 void send_done() {
     std::vector<std::uint64_t> arrived, sent;
     for (const SendDone done : {SendDone::Acked, SendDone::Arrival}) {

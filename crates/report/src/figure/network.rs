@@ -92,7 +92,7 @@ fn draw(title: &str, map: &Map, used: &LinkUse, full: u16) -> String {
         draw_node(&mut paper, node, place(node), (ratio, is_crowded), within.map(|hot| (hot, full)));
     }
     for (text, x, y) in &map.titles {
-        // White below the letters, as links may cross them.
+        // A white outline keeps the text legible where links cross it.
         let _ = write!(paper.svg, "<g paint-order=\"stroke\" stroke=\"#fff\" stroke-width=\"3\">");
         paper.text((x * ratio, y * ratio + SMALL * 0.35), "start", SMALL, QUIET, text);
         paper.svg += "</g>\n";

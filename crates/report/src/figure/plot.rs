@@ -78,7 +78,7 @@ pub(crate) struct Bars {
     pub(crate) note: String,
 }
 
-/// An estimate of a text's width by classes of letters, on the wide side of Helvetica's, as another font may be substituted.
+/// An estimate of a text's width by classes of letters, a little wider than in Helvetica, as another font may be substituted.
 fn width(text: &str, font: f64) -> f64 {
     let of = |letter: char| match letter {
         'i' | 'j' | 'l' | '.' | ',' | '\'' | '|' | '·' | ':' => 0.33,

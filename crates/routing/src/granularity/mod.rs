@@ -11,6 +11,7 @@ pub mod flowcell;
 pub mod flowcut;
 pub mod flowlet;
 mod kind;
+mod listed;
 pub mod packet;
 
 pub mod path_list;

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
+use super::listed::{check_paths, place_of};
 use crate::header::Advice;
 use crate::tag::Tag;
 
@@ -35,9 +36,6 @@ impl Default for PathList {
         PathList { paths: 64, penalty: 2.0 }
     }
 }
-
-/// Most paths of a list.
-const MOST: u32 = 1024;
 
 /// Most passes for which a path is left out at once.
 const LONGEST: u32 = 64;
@@ -68,13 +66,9 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// The place of a path in the list. In it they stand by their numbers, mostly one after the other.
+    /// A path by its tag.
     fn find(&mut self, tag: Tag) -> Option<&mut Path> {
-        let guess = tag.bits().wrapping_sub(self.paths.first()?.tag.bits()) as usize;
-        let place = match self.paths.get(guess) {
-            Some(path) if path.tag == tag => guess,
-            _ => self.paths.iter().position(|path| path.tag == tag)?,
-        };
+        let place = place_of(tag, self.paths.len(), |place| self.paths[place].tag)?;
         Some(&mut self.paths[place])
     }
 
@@ -172,8 +166,7 @@ impl GranularityConfig for PathList {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        let fits = (1..=MOST).contains(&self.paths);
-        Invalid::unless(fits, "paths", format!("1 to {MOST}"), self.paths)?;
+        check_paths(self.paths)?;
         Invalid::unless(self.penalty >= 1.0, "penalty", "1 or more", self.penalty)
     }
 }

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
+use super::listed::{check_paths, place_of};
 use crate::header::Advice;
 use crate::tag::Tag;
 
@@ -45,9 +46,6 @@ impl Default for PathPenalties {
     }
 }
 
-/// Most paths of a list.
-const MOST: u32 = 1024;
-
 /// What a flow remembers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
@@ -63,17 +61,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// The place of a path in the list. In it they stand by their numbers.
-    fn find(&self, tag: Tag) -> Option<usize> {
-        let guess = tag.bits().wrapping_sub(self.paths.first()?.bits()) as usize;
-        if self.paths.get(guess) == Some(&tag) {
-            return Some(guess);
-        }
-        self.paths.iter().position(|path| *path == tag)
-    }
-
     /// The steps of a pass, less one.
-    #[expect(clippy::cast_possible_truncation, reason = "a list has at most MOST paths")]
+    #[expect(clippy::cast_possible_truncation, reason = "a list has at most 1,024 paths: check_paths")]
     fn mask(&self) -> u32 {
         (self.paths.len() as u32).next_power_of_two() - 1
     }
@@ -173,7 +162,9 @@ impl GranularityConfig for PathPenalties {
             Cause::Nack | Cause::Loss | Cause::Timeout | Cause::Notification => return Advice::Continue,
         };
         let tag = Tag::from_bits(feedback.tag);
-        let Some(index) = memory.find(tag) else { return Advice::Continue };
+        let Some(index) = place_of(tag, memory.paths.len(), |place| memory.paths[place]) else {
+            return Advice::Continue;
+        };
         let worse = memory.penalties[index].saturating_add(penalty).min(self.most);
         memory.penalties[index] = worse;
         if penalty == 0 && self.recycle {
@@ -186,8 +177,7 @@ impl GranularityConfig for PathPenalties {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        let fits = (1..=MOST).contains(&self.paths);
-        Invalid::unless(fits, "paths", format!("1 to {MOST}"), self.paths)?;
+        check_paths(self.paths)?;
         Invalid::at_least("most", self.most, 1)?;
         let most = self.most;
         Invalid::unless(self.mark <= most, "mark", format!("at most {most}, as most says"), self.mark)?;
@@ -253,7 +243,7 @@ mod tests {
             flow.learn(12, cause, marked);
             let taken = flow.send(100);
             let first = taken.iter().position(|&tag| tag == 12).unwrap();
-            // So many passes have three packets each.
+            // In each of those passes the three other paths take a packet.
             assert!((penalty * 3..penalty * 3 + 4).contains(&first), "{first} for {penalty}");
         }
     }

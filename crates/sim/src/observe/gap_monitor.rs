@@ -58,13 +58,13 @@ impl GapMonitor {
         GapMonitor { flows: IdleTimeoutTable::new(few, silence) }
     }
 
-    /// A data packet comes to the switch.
-    pub(crate) fn see(&mut self, world: &World, id: u32, now: Time, packet: &Packet) {
+    /// A data packet comes to switch `id`, to which its source is attached or not.
+    pub(crate) fn see(&mut self, world: &World, (id, is_of_source): (u32, bool), now: Time, packet: &Packet) {
         let key = FlowKey { src: packet.src, flow: packet.flow };
         // Lengths are of interest before other flows have moved the packets about.
         let coming = Arriving { key, now, is_first_hop: packet.trail.hops() == 1 };
         // A packet may come to its first switch again.
-        let base_rtt = || if world.is_edge_of(id, packet.src) { base_rtt(world, packet) } else { Time::ZERO };
+        let base_rtt = || if is_of_source { base_rtt(world, packet) } else { Time::ZERO };
         let silent = self.pass(coming, world.gaps.flowlet.as_ref(), base_rtt);
         if !silent.is_empty() {
             hand_in(world, id, &silent);

@@ -125,20 +125,35 @@ impl Simulation {
 }
 
 impl Driven {
-    /// No flow starts because of a completion at `t` before `t + reaction`: the run goes in windows then, on so many threads, which is several times as fast. Results are
-    /// the same. To be said before anything else is.
+    /// Promises that no flow starts because of a completion at `t` before `t + reaction`. The run then goes in windows, which is many times as fast, with the same
+    /// results; on one thread unless [`Self::set_threads`] is called afterwards.
     ///
     /// # Errors
-    /// If the run has begun, or several threads are to run one event after the other.
-    pub fn set_reaction(&mut self, reaction: Time, threads: usize) -> Result<(), Invalid> {
-        let is_new = self.executor.is_new();
-        Invalid::unless(is_new, "reaction", "to be set before flows start or time passes", "it afterwards")?;
-        let is_possible = threads == 1 || reaction > Time::ZERO;
+    /// If the run has begun.
+    pub fn set_reaction(&mut self, reaction: Time) -> Result<(), Invalid> {
+        self.check_new()?;
+        self.reaction = reaction;
+        self.executor.set_threads(1);
+        Ok(())
+    }
+
+    /// Sets the number of threads that run the windows.
+    ///
+    /// # Errors
+    /// If the run has begun, or there is more than one thread and no [reaction time](Self::set_reaction).
+    pub fn set_threads(&mut self, threads: usize) -> Result<(), Invalid> {
+        self.check_new()?;
+        let is_possible = threads == 1 || self.reaction > Time::ZERO;
         Invalid::unless(is_possible, "threads", "1 without a reaction time", threads)?;
         Invalid::at_least("threads", threads, 1)?;
-        self.reaction = reaction;
-        self.executor.go_in_windows(threads);
+        self.executor.set_threads(threads);
         Ok(())
+    }
+
+    /// Refuses to set anything once the run has begun.
+    fn check_new(&self) -> Result<(), Invalid> {
+        let is_new = self.executor.is_new();
+        Invalid::unless(is_new, "reaction", "to be set before flows start or time passes", "it afterwards")
     }
 
     /// Flows complete twice from now on: when the last byte has [arrived](Milestone::Arrived), and when the sender [knows](Milestone::Acknowledged). To be said before anything starts.
@@ -154,6 +169,11 @@ impl Driven {
         let world = Arc::get_mut(&mut self.world).expect("an executor that is new does not have it");
         world.reports_sent = true;
         Ok(())
+    }
+
+    /// Whether flows [complete twice](Self::report_acknowledged).
+    pub fn reports_acknowledged(&self) -> bool {
+        self.world.reports_sent
     }
 
     /// The instant that the run has come to: that of the last completion that was asked for, or up to which it was to run. Everything before it has happened; of what happens at it or, with a
@@ -280,7 +300,7 @@ impl Driven {
                 }
             }
         }
-        // Others may have completed at the end of the same window, up to which the driver does not want to hear of them yet.
+        // A window may end after `until`, with completions that are kept for a later call.
         if self.completed.front().is_some_and(|next| next.at >= until) {
             self.now = self.now.max(until);
             return None;
@@ -343,7 +363,7 @@ impl Driven {
         // As an executor with one list of events has it; those of one node are in order.
         ends.sort_by_key(|&(at, node, ..)| (at, node));
         for (at, _, milestone, key) in ends {
-            // A workload's flows are nobody's.
+            // Flows of the workload have no ticket.
             let Some(flow) = self.tickets.get_mut(&key) else { continue };
             match milestone {
                 Milestone::Arrived => flow.missing -= 1,

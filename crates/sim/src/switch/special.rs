@@ -161,8 +161,11 @@ impl Switch {
             self.sample(ctx);
             self.trace(ctx.now, packet);
         }
-        if let Some(gap_monitor) = self.gap_monitor.as_mut().filter(|_| packet.is_data()) {
-            gap_monitor.see(ctx.world, ctx.id, ctx.now, packet);
+        if packet.is_data() && self.gap_monitor.is_some() {
+            let here = (ctx.id, self.is_edge_of(ctx.world, packet.src));
+            if let Some(gap_monitor) = &mut self.gap_monitor {
+                gap_monitor.see(ctx.world, here, ctx.now, packet);
+            }
         }
         if self.protocols.reports.is_some() {
             self.report(ctx);

@@ -27,11 +27,9 @@ impl Receiver {
         asks: bool,
         size: u16,
     ) -> SackAnswer {
-        let Arrival { now, seq, payload, last, marked, path } = arrival;
-        self.seen.packets += 1;
+        let Arrival { now, seq, payload, marked, path, last: _ } = arrival;
+        self.note_packet(path);
         self.seen.marks += u64::from(marked);
-        let path_changed = self.last_path.replace(path).is_some_and(|before| before != path);
-        self.seen.path_changes += u32::from(path_changed);
         let notify = marked && self.notifies(transport, now);
         let is_first = self.received.base() == 0 && self.received.is_contiguous();
         self.unacknowledged = self.unacknowledged.saturating_add(size.into());
@@ -43,12 +41,7 @@ impl Receiver {
             self.note_early(seq);
             self.resequence(seq, payload)
         };
-        if last {
-            self.count = Some(seq + 1);
-        }
-        if is_new && self.count == Some(self.received.base()) {
-            self.seen.completed = Some(now);
-        }
+        self.note_end(&arrival, is_new);
         self.owes |= asks && is_new;
         let pays = self.owes && was_expected && self.received.is_contiguous();
         if pays {

@@ -30,7 +30,7 @@ pub struct Facts {
     pub reroute_after: Option<u32>,
     /// Whether trimmed packets are what reports losses, so that without them only timeouts do.
     pub relies_on_trimming: bool,
-    /// One ACK may answer several packets that came in any order, and has a bitmap of them; it is due after so many bytes on the wire. `None`: ACKs say which
+    /// One ACK may answer several packets that came in any order, and has a bitmap of them; it is due after this many bytes on the wire. `None`: ACKs say which
     /// packet has come, and answer several only where these came in order.
     pub sack_bytes: Option<Bytes>,
 }

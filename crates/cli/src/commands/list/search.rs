@@ -54,7 +54,7 @@ enum Rank {
     Text,
 }
 
-/// Letters and digits in lower case, without anything between them: `All-reduce` is `allreduce`.
+/// Only the letters and digits, in lower case: `All-reduce` becomes `allreduce`.
 fn squeezed(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -61,8 +61,8 @@ impl Executor {
         matches!(self.0, State::New { .. })
     }
 
-    /// Windows are run by this many threads, if it has not begun.
-    pub(super) fn go_in_windows(&mut self, count: usize) {
+    /// Sets the number of threads that run windows, if it has not begun.
+    pub(super) fn set_threads(&mut self, count: usize) {
         if let State::New { threads, .. } = &mut self.0 {
             *threads = count;
         }

@@ -8,7 +8,7 @@ use crate::{Congestion, PathFacts, Reliability};
 const MTU: u64 = 1000;
 const RTT: Time = Time::from_us(10);
 
-/// Packets of 1000 B, headers of 64 B, a window of so many.
+/// Packets of 1000 B, headers of 64 B, and a window of the given number of packets.
 fn transport(ack_bytes: u64, window: u64) -> Transport {
     let mut transport = Transport::default();
     transport.options.mtu = Bytes(MTU);

@@ -1,0 +1,26 @@
+//! What granularities have in common that keep a list of a flow's paths.
+
+use netloom_units::Invalid;
+
+use crate::tag::Tag;
+
+/// Most paths of a list.
+const MOST: u32 = 1024;
+
+/// Checks the field `paths`, the length of a list.
+pub(super) fn check_paths(paths: u32) -> Result<(), Invalid> {
+    Invalid::unless((1..=MOST).contains(&paths), "paths", format!("1 to {MOST}"), paths)
+}
+
+/// The place of a path in a list of `count` paths, of which `at` gives the tags. In it they stand by their numbers, mostly one after the other.
+#[inline]
+pub(super) fn place_of(tag: Tag, count: usize, at: impl Fn(usize) -> Tag) -> Option<usize> {
+    if count == 0 {
+        return None;
+    }
+    let guess = tag.bits().wrapping_sub(at(0).bits()) as usize;
+    if guess < count && at(guess) == tag {
+        return Some(guess);
+    }
+    (0..count).find(|&place| at(place) == tag)
+}
