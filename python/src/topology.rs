@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 use netloom_paths::columns::Values as PathValues;
 use netloom_paths::{PathsConfig, ReportError, report};
 use netloom_record::{TableColumn, Values};
-use netloom_scenario::{Node, Problems, Source, build_network, load_network, one_word, read};
+use netloom_scenario::{Node, Problems, Source, build_plane, load_network, one_word, read};
 use netloom_throughput::{Method, ThroughputConfig, ThroughputError, solve};
 use netloom_topology::{CostModel, ExportFormat, Network};
 use netloom_units::kind::Kind;
@@ -53,7 +53,7 @@ impl Topology {
             scenario.set(py, "seed", to_node(seed.into_pyobject(py)?.as_any(), "seed")?)?;
         }
         let checked = scenario.read(py)?;
-        let network = py.detach(|| build_network(&checked, &scenario.document)).map_err(fail)?;
+        let network = py.detach(|| build_plane(&checked, &scenario.document)).map_err(fail)?;
         Ok(Topology { network })
     }
 

@@ -17,7 +17,7 @@ use netloom_sim::RunProgress;
 use netloom_units::memory::{self, TooLarge};
 use netloom_units::narrow;
 
-pub use self::prepare::{Checked, Ready, build_network, check, left_out, prepare};
+pub use self::prepare::{Checked, Ready, build_network, build_plane, check, left_out, prepare};
 use crate::document::Node;
 use crate::scenario::Scenario;
 use crate::source::Problems;

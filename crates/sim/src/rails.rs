@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use netloom_engine::NodeIndex;
 use netloom_topology::HostId;
+use netloom_units::narrow;
 use netloom_workload::{NicSelection, Rails};
 use rustc_hash::FxHashMap;
 
@@ -11,7 +12,7 @@ use rustc_hash::FxHashMap;
 #[derive(Debug)]
 pub(crate) struct Servers {
     pub(crate) rails: std::sync::Arc<Rails>,
-    /// Per receiving server: of how many parts programs' messages are that have fewer than there are NICs, by sending server and number. The
+    /// Per receiving server: of how many parts programs' messages are that have fewer than there are ports between the two, by sending server and number. The
     /// sender notes it when it sends, which is long before the first part can arrive; a header would say it.
     few: Vec<Mutex<FxHashMap<(u32, u32), u32>>>,
 }
@@ -38,6 +39,6 @@ impl Servers {
             return 1;
         }
         let mut few = self.few[dst as usize].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        few.remove(&message).unwrap_or(self.rails.nics())
+        few.remove(&message).unwrap_or_else(|| narrow::<u32>(self.rails.between(message.0, dst).len()))
     }
 }

@@ -25,8 +25,8 @@ use netloom_transport::shaping::paced::Paced;
 use netloom_transport::{Congestion, Reliability, Reorder, Shaping, Transport, congestion, reliability};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
-    AllToAll, Incast, NicSelection, Pattern, Permutation, Plan, PlanContext, Rails, Servers, Uniform, Wiring,
-    WorstCase,
+    AllToAll, Incast, NicSelection, Pattern, Permutation, Plan, PlanContext, Rails, ScaleUp, ScaleUpWiring,
+    Servers, Uniform, Wiring, WorstCase,
 };
 use proptest::prelude::*;
 
@@ -463,22 +463,40 @@ fn mark(config: &mut SimConfig) {
     }
 }
 
-/// In a third of the cases servers with several NICs, where the network comes out even.
-fn rails(network: &Network, seed: u64) -> Option<Arc<Rails>> {
+/// In a third of the cases servers with several NICs, planes or GPUs, where the network comes out even and the routing does not mind.
+fn rails(network: &Network, config: &SimConfig, seed: u64) -> Option<(Network, Arc<Rails>)> {
     let selections =
         [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding];
     let wirings = [Wiring::SideBySide, Wiring::RailOptimised];
-    let servers = Servers {
-        nics: 2 + (seed >> 8) as u32 % 3,
-        wiring: wirings[(seed >> 16) as usize % 2],
-        nic_selection: selections[(seed >> 24) as usize % 4],
+    let drawn = |bits: u32, below: u64| (seed >> bits) % below;
+    let nics = drawn(8, 4) as u32 + 1;
+    let scale_up = ScaleUp {
+        wiring: [ScaleUpWiring::Switch, ScaleUpWiring::AllToAll][drawn(44, 2) as usize],
+        latency: Time::from_ns(drawn(48, 900)),
+        ..ScaleUp::default()
     };
-    let rails = seed.is_multiple_of(3).then(|| servers.build(network, seed).ok());
-    rails.flatten().map(Arc::new)
+    let servers = Servers {
+        nics,
+        wiring: wirings[drawn(16, 2) as usize],
+        nic_selection: selections[drawn(24, 4) as usize],
+        planes: drawn(32, 3) as u32 + 1,
+        gpus: [None, Some(1), Some(nics)][drawn(36, 3) as usize],
+        scale_up: (drawn(40, 2) == 0).then_some(scale_up),
+    };
+    if !seed.is_multiple_of(3) {
+        return None;
+    }
+    let network = servers.network(network.clone()).ok()?;
+    config.routing.fits(&network).ok()?;
+    let rails = servers.build(&network, seed).ok()?;
+    Some((network, Arc::new(rails)))
 }
 
 fn simulate(network: &Network, config: &SimConfig, pattern: &Pattern, seed: u64) -> Option<Simulation> {
-    let context = PlanContext { rails: rails(network, seed), ..PlanContext::new(seed) };
+    let railed = rails(network, config, seed);
+    let (network, rails) = railed.map_or((network.clone(), None), |(network, rails)| (network, Some(rails)));
+    let network = &network;
+    let context = PlanContext { rails, ..PlanContext::new(seed) };
     let plan: Plan = netloom_workload::Workload::new(pattern.clone()).plan(network, &context).ok()?;
     let mut config = config.clone();
     mark(&mut config);

@@ -12,10 +12,10 @@ use netloom_sim::{Completion, Milestone, Order, SimConfig, SimError, Simulation}
 use netloom_topology::Network;
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Reliability, Transport};
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
     Algorithm, Bernoulli, Collective, Idle, Message, Mix, NicSelection, Options, Part, Pattern, Permutation,
-    Plan, PlanContext, Poisson, Rails, Servers, Uniform, Wiring, Workload,
+    Plan, PlanContext, Poisson, Rails, ScaleUp, ScaleUpWiring, Servers, Uniform, Wiring, Workload,
 };
 
 const US: u64 = 1_000_000;
@@ -39,8 +39,10 @@ fn plan_of(pattern: Pattern, servers: &Servers, network: &Network) -> Plan {
 /// Messages between servers: (source, destination, bytes, start in nanoseconds).
 fn listed(messages: &[(u32, u32, u64, u64)], servers: &Servers, network: &Network) -> Plan {
     let message = |&(src, dst, bytes, at): &_| (src, Message::new(dst, Bytes(bytes), Time::from_ns(at)));
-    let list = Plan::of_messages(network.hosts() / servers.nics, messages.iter().map(message));
-    Plan { rails: lay(servers, network), ..list }
+    let rails = lay(servers, network);
+    let endpoints = rails.as_ref().map_or(0, |rails| rails.servers());
+    let list = Plan::of_messages(endpoints, messages.iter().map(message));
+    Plan { rails, ..list }
 }
 
 /// The same records on one thread, on three, and under the textbook executor.
@@ -168,7 +170,7 @@ fn a_list_of_flows_by_hand_is_the_same_run() {
         [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding]
     {
         for wiring in [Wiring::SideBySide, Wiring::RailOptimised] {
-            let servers = Servers { nics: 2, wiring, nic_selection };
+            let servers = Servers { wiring, ..servers(2, nic_selection) };
             let plan = plan_of(Pattern::Poisson(poisson.clone()), &servers, &network);
             let railed = everywhere(&network, &config, &plan);
             let hand = run(network.clone(), config.clone(), by_hand(&railed, network.hosts()));
@@ -200,7 +202,7 @@ fn a_list_of_flows_by_hand_is_the_same_run() {
 fn optimised_rails_keep_a_group_off_the_spines() {
     let network = leaf_spine(4, 2, 6);
     let spines = |wiring, messages: &[(u32, u32, u64, u64)]| -> u64 {
-        let servers = Servers { nics: 2, wiring, nic_selection: NicSelection::Stripe };
+        let servers = Servers { wiring, ..servers(2, NicSelection::Stripe) };
         let records = run(network.clone(), scheme("ecmp"), listed(messages, &servers, &network));
         assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
         records.channels.iter().filter(|channel| *channel.tier == *"leaf-spine").map(|c| c.packets).sum()
@@ -286,6 +288,122 @@ fn a_ring_of_two_takes_its_steps_one_after_the_other() {
     assert_eq!(found, expected.concat());
 }
 
+/// Four servers of four GPUs with a NIC each, at two leaves.
+fn gpus(wiring: ScaleUpWiring) -> (Servers, Network) {
+    let scale_up = ScaleUp { wiring, rate: Rate::from_gbps(1600), latency: Time::from_ns(500) };
+    let servers = Servers { gpus: Some(4), scale_up: Some(scale_up), ..servers(4, NicSelection::Stripe) };
+    let network = servers.network(leaf_spine(2, 2, 8)).unwrap();
+    (servers, network)
+}
+
+/// 64 B of header on 4096 B of payload, 1600 Gb/s.
+const FAST_PACKET: u64 = PACKET / 8;
+
+#[test]
+fn gpus_of_a_server_reach_each_other_over_its_scale_up_network() {
+    for (wiring, ways) in [(ScaleUpWiring::Switch, 1), (ScaleUpWiring::AllToAll, 2)] {
+        let (servers, network) = gpus(wiring);
+        assert_eq!((network.hosts(), network.components()), (32, 5));
+        // GPUs 4 and 7 are of one server, 8 is of another one at the same leaf.
+        let messages = [(4, 7, 400 * 4096, 0), (4, 2, 400 * 4096, 0), (0, 3, 1, 200_000)];
+        let records = everywhere(&network, &without_window(), &listed(&messages, &servers, &network));
+        let of = |flow: usize| (records.flows[flow].src, records.flows[flow].dst, fct(&records.flows[flow]));
+        // To the switch and from it at the whole rate; or at it to the own switch, at a third of it to the other one, and at it again.
+        let link = |bytes| Rate(1_600_000_000_000 / 3).serialize(Bytes(bytes)).0;
+        let [inside, small] = match wiring {
+            ScaleUpWiring::Switch => [401 * FAST_PACKET, 2 * 65 * 5],
+            ScaleUpWiring::AllToAll => [400 * link(4160) + 2 * FAST_PACKET, link(65) + 2 * 65 * 5],
+        };
+        let outside = Time(401 * PACKET + 2 * US);
+        let expected = [(0, 3, Time(small + US / 2)), (4, 7, Time(inside + US / 2)), (4, 2, outside)];
+        let mut found: Vec<_> = (0..3).map(of).collect();
+        found.sort();
+        let mut sorted = expected.to_vec();
+        sorted.sort();
+        assert_eq!(found, sorted, "{wiring:?}");
+        assert!(records.flows.iter().all(|flow| flow.fct == Some(flow.ideal_fct)));
+        // The scale-up port is the one behind the GPU's NICs.
+        let rails: Vec<_> = parts(&records).iter().map(|part| (part.server, part.rail)).collect();
+        assert_eq!(rails, [(0, 1), (4, 1), (4, 0)]);
+        let inside = records.channels.iter().filter(|channel| channel.tier.starts_with("scale-up-"));
+        let carried: u64 = inside.map(|channel| channel.packets).sum();
+        assert!(carried >= (ways + 1) * 401, "{carried}");
+    }
+}
+
+/// Two planes take half of the packets each, and nothing crosses from one to the other.
+#[test]
+fn planes_carry_a_share_each() {
+    let plane = leaf_spine(4, 2, 4);
+    let servers = Servers { planes: 2, ..servers(1, NicSelection::Stripe) };
+    let network = servers.network(plane.clone()).unwrap();
+    assert_eq!(
+        (network.hosts(), network.components(), network.name()),
+        (32, 2, "2 planes of leaf-spine 4x2: 16 hosts")
+    );
+    let records =
+        everywhere(&network, &without_window(), &listed(&[(1, 14, 400 * 4096, 0)], &servers, &network));
+    // Four links, one after the other, at half of the packets.
+    let expected = Time((200 + 3) * PACKET + 4 * US);
+    assert_eq!((fct(&records.flows[0]), records.flows[0].ideal_fct), (expected, expected));
+    let ends: Vec<_> = parts(&records).iter().map(|part| (part.rail, part.src, part.dst)).collect();
+    assert_eq!(ends, [(0, 1, 14), (1, 17, 30)]);
+    // As two runs of one plane that know nothing of each other.
+    let poisson =
+        Poisson { load: 0.7, messages_per_host: Some(8), size: Bytes(60_000).into(), ..Poisson::default() };
+    let plan = plan_of(Pattern::Poisson(poisson), &servers, &network);
+    let mut config = scheme("d-mod-k");
+    config.fabric.options.buffer = Some(Bytes(50_000));
+    let both = everywhere(&network, &config, &plan);
+    assert!(both.flows.len() == 16 * 8 && both.totals.data.dropped > 0);
+    for number in 0..2 {
+        let own = parts(&both).into_iter().filter(|part| part.rail == number);
+        let message = |part: PartRecord| {
+            let host = |host: u32| host - 16 * number;
+            (host(part.src), Message::new(host(part.dst), Bytes(part.bytes), part.start))
+        };
+        let alone = run(plane.clone(), config.clone(), Plan::of_messages(16, own.map(message)));
+        let counts = |records: &Records, name: &dyn Fn(&str) -> Option<String>| -> BTreeSet<String> {
+            let named = records.channels.iter().filter_map(|channel| {
+                let ends = (name(&channel.from)?, name(&channel.to)?);
+                Some(format!("{ends:?} {} {} {}", channel.packets, channel.bytes, channel.drops))
+            });
+            named.collect()
+        };
+        // Hosts of the second plane come behind those of the first, and its switches, too.
+        let in_plane = |name: &str| {
+            let (kind, digits) = name.split_at(1);
+            let (at, count) = (digits.parse::<u32>().unwrap(), if kind == "h" { 16 } else { 6 });
+            (at / count == number).then(|| format!("{kind}{}", at % count))
+        };
+        assert_eq!(counts(&both, &in_plane), counts(&alone, &|name| Some(name.to_owned())), "plane {number}");
+    }
+}
+
+/// A collective of GPUs takes NVLink inside a server and NICs between them.
+#[test]
+fn programs_of_gpus_use_both_networks() {
+    for nic_selection in
+        [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding]
+    {
+        let (servers, network) = gpus(ScaleUpWiring::Switch);
+        let servers = Servers { nics: 8, planes: 2, nic_selection, ..servers };
+        drop(network);
+        let network = servers.network(leaf_spine(4, 2, 8)).unwrap();
+        let collective = Collective { size: Some(Bytes(160_000)), ..Collective::default() };
+        let plan = plan_of(Pattern::Collective(collective), &servers, &network);
+        let records = everywhere(&network, &scheme("spray"), &plan);
+        assert_eq!(records.flows.len(), 16 * 2 * 15);
+        for part in parts(&records) {
+            let is_inside = part.server / 4 == (part.server + 1) % 16 / 4;
+            assert_eq!(part.rail == 4, is_inside, "{part:?}");
+            assert!(part.fct.is_some());
+        }
+        let used: BTreeSet<u32> = parts(&records).iter().map(|part| part.rail).collect();
+        assert_eq!(used.len(), 5, "{nic_selection:?}");
+    }
+}
+
 #[test]
 fn the_driven_run_equals_the_listed_one() {
     let network = leaf_spine(2, 2, 8);
@@ -296,7 +414,7 @@ fn the_driven_run_equals_the_listed_one() {
     for nic_selection in
         [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding]
     {
-        let servers = Servers { nics: 4, wiring: Wiring::SideBySide, nic_selection };
+        let servers = servers(4, nic_selection);
         let config = SimConfig { fabric: shallow.clone(), ..scheme("ecmp") };
         let idle = plan_of(Pattern::Idle(Idle::default()), &servers, &network);
         let mut run = Simulation::new(network.clone(), config.clone(), idle).unwrap().drive();
@@ -340,7 +458,7 @@ fn the_driven_run_equals_the_listed_one() {
 #[test]
 fn servers_report_when_all_is_acknowledged() {
     let network = leaf_spine(2, 2, 8);
-    let servers = Servers { nics: 4, wiring: Wiring::SideBySide, nic_selection: NicSelection::Stripe };
+    let servers = servers(4, NicSelection::Stripe);
     for reaction in [Time::ZERO, Time::from_ns(10)] {
         let idle = plan_of(Pattern::Idle(Idle::default()), &servers, &network);
         let mut run = Simulation::new(network.clone(), scheme("ecmp"), idle).unwrap().drive();
@@ -406,7 +524,7 @@ fn everything_goes_over_rails_together() {
         [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding]
     {
         for wiring in [Wiring::SideBySide, Wiring::RailOptimised] {
-            let servers = Servers { nics: 4, wiring, nic_selection };
+            let servers = Servers { wiring, ..servers(4, nic_selection) };
             let plan = plan_of(mix(nic_selection != NicSelection::LeastOutstanding), &servers, &network);
             let records = everywhere(&network, &config, &plan);
             assert!(records.flows.iter().all(|flow| flow.stream || flow.fct.is_some()));

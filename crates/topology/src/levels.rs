@@ -168,6 +168,9 @@ fn without_cycles(network: &Network) -> Option<Vec<u8>> {
         found.dedup();
         found
     };
+    if network.components() > 1 {
+        return None;
+    }
     let switches = network.switches() as usize;
     let ends: usize = (0..switches).map(|switch| neighbours(switch).len()).sum();
     if ends / 2 + 1 != switches {

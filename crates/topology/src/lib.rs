@@ -39,6 +39,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
+mod apart;
 mod bisection;
 mod cable;
 mod cost;
@@ -58,6 +59,7 @@ mod spectrum;
 mod topology;
 mod xgft_order;
 
+pub use apart::Separate;
 pub use bisection::Bisection;
 pub use cost::{CablePrice, Cables, Cost, CostModel, Layout, SwitchPrice};
 pub use distance::{DistanceHistogram, UNREACHABLE, distances_from};

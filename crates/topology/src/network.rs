@@ -60,31 +60,35 @@ const MOST_TIERS: usize = 1 << TierId::BITS;
 
 /// A checked, immutable network.
 ///
-/// Every host has exactly one link, the graph is connected, and ports of a node are numbered in the order in which
-/// its links were added.
+/// Every host has exactly one link, and ports of a node are numbered in the order in which its links were added. The graph is connected, but for networks
+/// that [`Network::apart`] put side by side, and files in which hosts have several links: those may have several components.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    name: String,
-    hosts: u32,
-    switches: u32,
-    links: Vec<Link>,
-    tiers: Vec<String>,
+    pub(crate) name: String,
+    pub(crate) hosts: u32,
+    pub(crate) switches: u32,
+    pub(crate) links: Vec<Link>,
+    pub(crate) tiers: Vec<String>,
     /// Per switch: 1 for an edge switch, growing toward the roots; 0 where the network is no tree.
-    levels: Vec<u8>,
+    pub(crate) levels: Vec<u8>,
     /// Per switch: which pod or group it belongs to.
-    pods: Vec<u32>,
+    pub(crate) pods: Vec<u32>,
     /// Per tree level (index `level - 1`): how many hosts share one up port under D-mod-k.
-    up_strides: Vec<u32>,
-    is_xgft: bool,
+    pub(crate) up_strides: Vec<u32>,
+    pub(crate) is_xgft: bool,
     /// Whether the levels were found by the structure of the network and not given with it.
-    has_found_levels: bool,
-    global_tier: Option<TierId>,
+    pub(crate) has_found_levels: bool,
+    pub(crate) global_tier: Option<TierId>,
     /// Links that lose packets at random, ascending: few or none.
-    error_rates: Vec<(LinkId, f64)>,
+    pub(crate) error_rates: Vec<(LinkId, f64)>,
     /// CSR: `ports[port_start[n]..port_start[n + 1]]` are the outgoing channels of node `n`.
-    port_start: Vec<u32>,
-    ports: Vec<ChannelId>,
-    names: Option<Names>,
+    pub(crate) port_start: Vec<u32>,
+    pub(crate) ports: Vec<ChannelId>,
+    pub(crate) names: Option<Names>,
+    /// Per switch, the component that it belongs to; empty where there is one.
+    pub(crate) component_of: Vec<u32>,
+    /// How many hosts in a row are the links of one host of a file.
+    pub(crate) links_per_host: u32,
 }
 
 impl Network {
@@ -217,6 +221,22 @@ impl Network {
         self.global_tier
     }
 
+    /// How many networks without links between them this one consists of.
+    pub fn components(&self) -> u32 {
+        self.component_of.iter().max().map_or(1, |&last| last + 1)
+    }
+
+    /// Which of them a node belongs to.
+    pub fn component(&self, node: NodeId) -> u32 {
+        let switch = if self.is_host(node) { self.edge_switch(node) } else { node };
+        self.component_of.get((switch - self.hosts) as usize).copied().unwrap_or(0)
+    }
+
+    /// How many hosts in a row are the links of one host of the file that the network comes from: 1, unless hosts have several links there.
+    pub fn links_per_host(&self) -> u32 {
+        self.links_per_host
+    }
+
     /// The pod (fat tree) or group (Dragonfly) of a switch; networks without pods have one.
     pub fn pod(&self, switch: NodeId) -> u32 {
         self.pods[(switch - self.hosts) as usize]
@@ -236,6 +256,7 @@ pub struct NetworkBuilder {
     names: Option<Names>,
     global_tier: Option<TierId>,
     error_rates: Vec<(LinkId, f64)>,
+    links_per_host: u32,
 }
 
 impl NetworkBuilder {
@@ -252,7 +273,13 @@ impl NetworkBuilder {
             names: None,
             global_tier: None,
             error_rates: Vec::new(),
+            links_per_host: 1,
         }
+    }
+
+    /// Sets [`Network::links_per_host`].
+    pub(crate) fn links_per_host(&mut self, links: u32) {
+        self.links_per_host = links;
     }
 
     /// Sets what all nodes are called, hosts first; no two may have the same name.
@@ -386,9 +413,11 @@ impl NetworkBuilder {
             port_start,
             ports,
             names: self.names,
+            component_of: Vec::new(),
+            links_per_host: self.links_per_host,
         };
         debug_assert!(network.names.as_ref().is_none_or(|names| names.len() == nodes));
-        network.check_connected()?;
+        network.find_components()?;
         if network.is_tree() && !network.is_xgft {
             network.derive_strides();
         }
@@ -397,6 +426,29 @@ impl NetworkBuilder {
 }
 
 impl Network {
+    /// Nothing yet.
+    pub(crate) fn empty() -> Self {
+        Network {
+            name: String::new(),
+            hosts: 0,
+            switches: 0,
+            links: Vec::new(),
+            tiers: Vec::new(),
+            levels: Vec::new(),
+            pods: Vec::new(),
+            up_strides: Vec::new(),
+            is_xgft: false,
+            has_found_levels: false,
+            global_tier: None,
+            error_rates: Vec::new(),
+            port_start: Vec::new(),
+            ports: Vec::new(),
+            names: None,
+            component_of: Vec::new(),
+            links_per_host: 1,
+        }
+    }
+
     /// Finds the levels of a network that was given none, if it is a tree: with them the lower end of every link, pods, and names of tiers unless the
     /// links `have_tiers`.
     pub(crate) fn find_levels(&mut self, have_tiers: bool) {
@@ -501,19 +553,32 @@ impl Network {
         self.up_strides = strides.collect();
     }
 
-    fn check_connected(&self) -> Result<(), NetworkError> {
-        let mut seen = vec![false; self.nodes() as usize];
-        let mut queue: Vec<NodeId> = (0..self.nodes().min(1)).collect();
-        while let Some(node) = queue.pop() {
-            if std::mem::replace(&mut seen[node as usize], true) {
+    /// Numbers the components by their first nodes. Several are allowed only where hosts of a file have several links.
+    fn find_components(&mut self) -> Result<(), NetworkError> {
+        let mut component_of = vec![u32::MAX; self.nodes() as usize];
+        let mut components = 0;
+        let mut open = Vec::new();
+        for first in 0..self.nodes() {
+            if component_of[first as usize] != u32::MAX {
                 continue;
             }
-            queue.extend(self.ports(node).iter().map(|&channel| self.channel(channel).to));
+            let may_be_apart = self.links_per_host > 1 && self.is_host(first);
+            if components > 0 && !may_be_apart {
+                return Err(NetworkError::Disconnected(first));
+            }
+            open.push(first);
+            while let Some(node) = open.pop() {
+                if component_of[node as usize] == u32::MAX {
+                    component_of[node as usize] = components;
+                    open.extend(self.ports(node).iter().map(|&channel| self.channel(channel).to));
+                }
+            }
+            components += 1;
         }
-        match seen.iter().position(|&reached| !reached) {
-            Some(node) => Err(NetworkError::Disconnected(narrow::<NodeId>(node))),
-            None => Ok(()),
+        if components > 1 {
+            self.component_of = component_of.split_off(self.hosts as usize);
         }
+        Ok(())
     }
 }
 

@@ -60,6 +60,6 @@ pub use options::{Destination, Options, Placement};
 pub use pattern::*;
 pub use plan::{HostWork, Message, Overlap, Plan, PlanContext, Workload};
 pub use program::Action;
-pub use servers::{NicSelection, Rails, Servers, Wiring};
+pub use servers::{NicSelection, Rails, ScaleUp, ScaleUpWiring, Servers, Wiring};
 pub use size::{Sampling, Size, SizeDistribution, Table};
 pub use traffic::Traffic;

@@ -1,34 +1,54 @@
-//! Servers with several NICs (rails): which hosts of the network are a server's NICs, and how its messages are spread over them.
+//! Servers with several NICs, planes and GPUs: which hosts of the network belong to which endpoint of the workload, and how its messages are
+//! spread over them.
 //!
-//! A network knows endpoints with one link each, its hosts. Without what is written here each of them is a host of the workload, too. With
-//! it, every `nics` of them are the NICs of one server: the workload addresses servers, and a message, or each part of a striped one, goes
-//! from NIC r of the sender, by rail r, to NIC r of the receiver.
+//! A network knows hosts with one link each. Without what is written here each of them is an endpoint of the workload. With it an endpoint is a
+//! server, or one of the GPUs of a server, and has several of these hosts as its ports: a message, or each part of a striped one, goes from port r
+//! of the sender to port r of the receiver. Planes and scale-up networks are networks of their own ([`Servers::network`]), so that the same
+//! ports of two endpoints reach each other, and no others do.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-use netloom_topology::{HostId, Network, NodeId};
+use netloom_topology::{
+    BuildContext, Complete, Crossbar, HostId, Network, NetworkError, NodeId, Separate, Topology,
+};
 use netloom_units::random::mix;
-use netloom_units::{Bytes, Invalid, Rate, narrow};
+use netloom_units::{Bytes, Invalid, Rate, Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Servers with several NICs. Each NIC is a host of the network, with its own link, transport and queues; the workload addresses servers.
-/// A message arrives at the NICs of the same numbers as those that it leaves by.
+/// Servers with several NICs, planes or GPUs. Each port of a NIC is a host of the network, with its own link, transport and queues; the workload addresses servers,
+/// or their GPUs. A message arrives at the ports of the same numbers as those that it leaves by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Servers {
-    /// NICs of a server, 2 to 64. The hosts of the network are a multiple of it.
+    /// NICs of a server, 1 to 64. The hosts of the network are a multiple of it.
     pub nics: u32,
     /// Which hosts of the network are a server's NICs.
     pub wiring: Wiring,
-    /// Over which of its NICs a server sends a message.
+    /// Over which of its NICs, or of the ports of its NICs, a server or GPU sends a message.
     pub nic_selection: NicSelection,
+    /// Ports of a NIC, each to a plane of its own: the network of `topology` is there that many times, without links between the planes.
+    pub planes: u32,
+    /// GPUs of a server. The workload then addresses GPUs instead of servers: GPU g of server s is endpoint s·gpus + g and has the NICs from g·nics/gpus on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u32>,
+    /// The network that joins the GPUs of a server, which takes all messages between them. Without it these go over the NICs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale_up: Option<ScaleUp>,
 }
 
 impl Default for Servers {
     fn default() -> Self {
-        Servers { nics: 8, wiring: Wiring::default(), nic_selection: NicSelection::default() }
+        Servers {
+            nics: 8,
+            wiring: Wiring::default(),
+            nic_selection: NicSelection::default(),
+            planes: 1,
+            gpus: None,
+            scale_up: None,
+        }
     }
 }
 
@@ -44,7 +64,7 @@ pub enum Wiring {
     RailOptimised,
 }
 
-/// Over which of its NICs a server sends a message.
+/// Over which of its NICs, or of the ports of its NICs, a server or GPU sends a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NicSelection {
@@ -62,38 +82,244 @@ pub enum NicSelection {
     LeastOutstanding,
 }
 
-/// Most NICs of a server.
-const MOST_NICS: u32 = 64;
+/// The network that joins the GPUs of a server: simulated packet by packet as the rest, with the same queues, flow control, transport and routing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScaleUp {
+    /// How it is wired.
+    pub wiring: ScaleUpWiring,
+    /// Rate of all its links of a GPU together, each way. The default is NVLink 4 with 18 links of 25 GB/s (DGX H100).
+    pub rate: Rate,
+    /// Propagation delay from a GPU to another one. Stated by nobody for NVLink; the default is a guess.
+    pub latency: Time,
+}
+
+impl Default for ScaleUp {
+    fn default() -> Self {
+        ScaleUp { wiring: ScaleUpWiring::default(), rate: Rate::from_gbps(3600), latency: Time::from_ns(500) }
+    }
+}
+
+/// How the GPUs of a server are joined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScaleUpWiring {
+    /// By one switch that all GPUs have a link of the whole rate to, as the NVSwitches of a server together.
+    #[default]
+    Switch,
+    /// By a link from each GPU to every other one, which share the rate equally, as those of an MI300X. A GPU is a host and a switch of three and more ports
+    /// here; a packet is stored at both of them.
+    AllToAll,
+}
+
+/// Most ports of an endpoint.
+const MOST_PORTS: u32 = 64;
 
 impl Servers {
-    /// Finds every server's NICs on a network; `seed` is that of the hash.
+    /// The network of a run: `plane`, which is that of the scenario's topology, as often as there are planes, and beside them the scale-up network of
+    /// each server. Its hosts are those of the planes in turn, then a port of each GPU.
+    ///
+    /// # Errors
+    /// If a number is out of its range, the network's hosts do not come out even, or the whole would be too large.
+    pub fn network(&self, plane: Network) -> Result<Network, Invalid> {
+        let ports = self.ports(plane.hosts())?;
+        let links = plane.links_per_host();
+        if links > 1 {
+            let expected = || format!("{links}, the links of each host of {}", plane.name());
+            Invalid::unless(self.nics == links, "nics", expected(), self.nics)?;
+            let is_plain = self.planes == 1 && self.gpus.is_none() && self.wiring == Wiring::SideBySide;
+            let expected = format!(
+                "neither planes, gpus nor wiring beside nics = {links}, as the hosts of {} have {links} links each",
+                plane.name()
+            );
+            Invalid::unless(is_plain, "nics", expected, "some of them")?;
+            return Ok(plane);
+        }
+        let servers = plane.hosts() / self.nics;
+        if self.planes == 1 && self.scale_up.is_none() {
+            return Ok(plane);
+        }
+        let inside = self.scale_up.as_ref().map(|inside| inside.network(ports.endpoints)).transpose();
+        let inside = inside.map_err(|invalid| invalid.within("scale_up"))?;
+        // Names of files may be anything, also those of ports of GPUs.
+        let clashes = inside.is_some() && plane.has_own_names() && {
+            (0..plane.nodes()).any(|node| plane.node_name(node).starts_with("server"))
+        };
+        let expected = "names of nodes that do not begin with `server`, as those of scale-up networks do";
+        Invalid::unless(!clashes, "scale_up", expected, plane.name())?;
+        let prefix = |plane: u32| if self.planes > 1 { format!("plane{plane}-") } else { String::new() };
+        let planes: Vec<String> = (0..self.planes).map(prefix).collect();
+        let insides: Vec<String> = match inside {
+            Some(_) => (0..servers).map(|server| format!("server{server}-")).collect(),
+            None => Vec::new(),
+        };
+        let planes = planes.iter().map(|prefix| Separate { network: &plane, prefix, tier_prefix: "" });
+        let insides = insides.iter().zip(std::iter::repeat(&inside)).filter_map(|(prefix, inside)| {
+            Some(Separate { network: inside.as_ref()?, prefix, tier_prefix: "scale-up-" })
+        });
+        let name = match (self.planes, &self.scale_up) {
+            (planes, None) => format!("{planes} planes of {}", plane.name()),
+            (1, Some(_)) => format!("{}, and scale-up networks of {} GPUs", plane.name(), ports.endpoints),
+            (planes, Some(_)) => {
+                format!(
+                    "{planes} planes of {}, and scale-up networks of {} GPUs",
+                    plane.name(),
+                    ports.endpoints
+                )
+            }
+        };
+        let parts: Vec<Separate<'_>> = planes.chain(insides).collect();
+        Network::apart(name, &parts).map_err(|error| match error {
+            NetworkError::Parameter(invalid) => invalid,
+            error => Invalid::new("planes", "a network that can be built", error),
+        })
+    }
+
+    /// Finds every endpoint's ports on a network that [`Self::network`] made; `seed` is that of the hash.
     ///
     /// # Errors
     /// If the network's hosts, or the leaf switches, do not come out even.
     pub fn build(&self, network: &Network, seed: u64) -> Result<Rails, Invalid> {
-        let &Servers { nics, wiring, nic_selection } = self;
-        let expected = format!("2 to {MOST_NICS}; leave the table `servers` out where each host has one");
-        Invalid::unless((2..=MOST_NICS).contains(&nics), "nics", expected, nics)?;
-        let hosts = network.hosts();
-        let expected =
-            || format!("a divisor of the network's {hosts} hosts that leaves at least two servers");
-        Invalid::unless(hosts.is_multiple_of(nics) && hosts / nics >= 2, "nics", expected(), nics)?;
-        let order = match wiring {
-            Wiring::SideBySide => (0..hosts).collect(),
-            Wiring::RailOptimised => by_rails(network, nics)?,
+        let &Servers { nics, wiring, nic_selection, planes, .. } = self;
+        let servers = self.servers_of(network.hosts())?;
+        let of_plane = servers * nics;
+        let ports = self.ports(of_plane)?;
+        let by_server: Box<[HostId]> = match wiring {
+            Wiring::SideBySide => (0..of_plane).collect(),
+            Wiring::RailOptimised => by_rails(network, of_plane, nics)?,
         };
-        let mut place = vec![0; hosts as usize];
+        let endpoints = servers * ports.endpoints;
+        let mut order = Vec::with_capacity(network.hosts() as usize);
+        for endpoint in 0..endpoints {
+            let first = endpoint * ports.nics;
+            for &nic in &by_server[first as usize..(first + ports.nics) as usize] {
+                order.extend((0..planes).map(|plane| plane * of_plane + nic));
+            }
+            order.extend(ports.inside.then_some(planes * of_plane + endpoint));
+        }
+        let count = ports.nics * planes + u32::from(ports.inside);
+        let (outside, domains) = outside_first(network, &mut order, count)?;
+        let mut place = vec![0; order.len()];
         for (at, &host) in (0..).zip(&order) {
             place[host as usize] = at;
         }
-        Ok(Rails { nics, nic_selection, seed, order, place: place.into() })
+        let are_gpus = self.gpus.is_some();
+        let (order, place) = (order.into(), place.into());
+        Ok(Rails { ports: count, outside, domains, are_gpus, nic_selection, seed, order, place })
+    }
+
+    /// What a network of that many hosts has in servers: those of the planes, and a port of each GPU inside.
+    fn servers_of(&self, hosts: u32) -> Result<u32, Invalid> {
+        let inside = if self.scale_up.is_some() { self.gpus.unwrap_or(0) } else { 0 };
+        let of_server = u64::from(self.nics) * u64::from(self.planes) + u64::from(inside);
+        let expected =
+            || format!("a divisor of the network's {hosts} hosts that leaves at least two servers");
+        let is_even = of_server > 0 && u64::from(hosts).is_multiple_of(of_server);
+        Invalid::unless(is_even, "nics", expected(), self.nics)?;
+        Ok(narrow::<u32>(u64::from(hosts) / of_server))
+    }
+
+    /// What an endpoint has, where a plane has so many hosts.
+    fn ports(&self, of_plane: u32) -> Result<Ports, Invalid> {
+        let &Servers { nics, planes, gpus, .. } = self;
+        // One NIC is none to choose from, unless it has several ports or servers have GPUs.
+        let least = if planes > 1 || gpus.is_some() { 1 } else { 2 };
+        let expected =
+            format!("{least} to {MOST_PORTS}; leave the table `servers` out where each host has one");
+        Invalid::unless((least..=MOST_PORTS).contains(&nics), "nics", expected, nics)?;
+        let expected =
+            || format!("a divisor of the network's {of_plane} hosts that leaves at least two servers");
+        let are_even = of_plane.is_multiple_of(nics) && of_plane / nics >= 2;
+        Invalid::unless(are_even, "nics", expected(), nics)?;
+        let endpoints = gpus.unwrap_or(1);
+        let is_divisor = gpus != Some(0) && nics.is_multiple_of(endpoints.max(1));
+        let expected = format!("a divisor of nics = {nics}: each GPU has as many NICs");
+        Invalid::unless(is_divisor, "gpus", expected, endpoints)?;
+        let has_gpus = gpus.is_some_and(|gpus| gpus > 1) || self.scale_up.is_none();
+        let expected = "gpus = 2 or more beside it, as it joins the GPUs of a server";
+        Invalid::unless(has_gpus, "scale_up", expected, "a scale-up network without GPUs")?;
+        let inside = self.scale_up.is_some();
+        let (nics, most) = (nics / endpoints, MOST_PORTS - u32::from(inside));
+        let expected =
+            format!("1 to {}: {nics} NICs with a port to each plane, {MOST_PORTS} ports in all", most / nics);
+        Invalid::unless((1..=most / nics).contains(&planes), "planes", expected, planes)?;
+        Ok(Ports { nics, endpoints, inside })
     }
 }
 
-/// All hosts, server by server, where the NICs of a group's servers are at its leaf switches in turn.
-fn by_rails(network: &Network, nics: u32) -> Result<Box<[HostId]>, Invalid> {
+/// What the servers of a scenario consist of.
+#[derive(Clone, Copy, Debug)]
+struct Ports {
+    /// NICs of an endpoint.
+    nics: u32,
+    /// Endpoints of a server.
+    endpoints: u32,
+    /// Whether an endpoint has a port to a scale-up network.
+    inside: bool,
+}
+
+impl ScaleUp {
+    /// The network of one server.
+    fn network(&self, gpus: u32) -> Result<Network, Invalid> {
+        let &ScaleUp { wiring, rate, latency } = self;
+        Invalid::unless(rate.0 >= u64::from(gpus), "rate", "more than 0", rate)?;
+        let topology = match wiring {
+            ScaleUpWiring::Switch => {
+                Topology::Crossbar(Crossbar { hosts: gpus, rate, latency: Time(latency.0 / 2) })
+            }
+            ScaleUpWiring::AllToAll => Topology::Complete(Complete {
+                switches: gpus,
+                hosts_per_switch: Some(1),
+                rate: Rate(rate.0 / u64::from(gpus - 1)),
+                host_rate: Some(rate),
+                latency: Time(latency.0 / 2),
+                host_latency: Some(Time(latency.0 / 4)),
+                ..Complete::default()
+            }),
+        };
+        let context = BuildContext { seed: 1, base_dir: "".as_ref() };
+        topology.build(&context).map_err(|error| match error {
+            NetworkError::Parameter(invalid) => invalid,
+            error => Invalid::new("wiring", "a network that can be built", error),
+        })
+    }
+}
+
+/// Puts those of every endpoint's `count` ports first by which it reaches all other endpoints. Returns how many these are, and for each endpoint the network that the
+/// others lead to, if there are others.
+fn outside_first(network: &Network, order: &mut [HostId], count: u32) -> Result<(u32, Box<[u32]>), Invalid> {
+    if network.components() == 1 {
+        return Ok((count, Box::default()));
+    }
+    let count = count as usize;
+    let component = |host: HostId| network.component(host);
+    let (outside, inside): (Vec<usize>, Vec<usize>) = (0..count).partition(|&port| {
+        let mut hosts = order.iter().skip(port).step_by(count);
+        let first = component(order[port]);
+        hosts.all(|&host| component(host) == first)
+    });
+    let expected = "a link of each host to a network that joins all of them, at the same place in the order of its links";
+    Invalid::unless(!outside.is_empty(), "nics", expected, format!("none in {}", network.name()))?;
+    let mut domains = Vec::new();
+    for ports in order.chunks_exact_mut(count) {
+        let own: Vec<HostId> = outside.iter().chain(&inside).map(|&port| ports[port]).collect();
+        ports.copy_from_slice(&own);
+        let mut inside = ports[outside.len()..].iter().map(|&host| component(host));
+        if let Some(first) = inside.next() {
+            let expected =
+                "links of a host that lead out of the network which joins all hosts into one and the same";
+            let found = format!("other ones at {}", network.node_name(ports[0]));
+            Invalid::unless(inside.all(|other| other == first), "nics", expected, found)?;
+            domains.push(first);
+        }
+    }
+    Ok((narrow::<u32>(outside.len()), domains.into()))
+}
+
+/// All hosts of the first plane, server by server, where the NICs of a group's servers are at its leaf switches in turn.
+fn by_rails(network: &Network, of_plane: u32, nics: u32) -> Result<Box<[HostId]>, Invalid> {
     let mut leaves: BTreeMap<NodeId, Vec<HostId>> = BTreeMap::new();
-    for host in 0..network.hosts() {
+    for host in 0..of_plane {
         leaves.entry(network.edge_switch(host)).or_default().push(host);
     }
     let leaves: Vec<Vec<HostId>> = leaves.into_values().collect();
@@ -112,27 +338,45 @@ fn by_rails(network: &Network, nics: u32) -> Result<Box<[HostId]>, Invalid> {
     Ok(servers.flat_map(|(group, server)| group.iter().map(move |leaf| leaf[server])).collect())
 }
 
-/// The NICs of all servers of a network.
+/// The ports of all endpoints of a workload: servers, or their GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rails {
-    nics: u32,
+    /// Ports of an endpoint.
+    ports: u32,
+    /// How many of them, the first ones, lead out of the server.
+    outside: u32,
+    /// Per endpoint, the scale-up network to which its further ports lead; empty where there is none.
+    domains: Box<[u32]>,
+    are_gpus: bool,
     nic_selection: NicSelection,
     seed: u64,
-    /// Hosts of the network, server by server.
+    /// Hosts of the network, endpoint by endpoint.
     order: Box<[HostId]>,
     /// The place of every host in that order.
     place: Box<[u32]>,
 }
 
 impl Rails {
-    /// Number of servers.
+    /// Number of endpoints: servers, or GPUs.
     pub fn servers(&self) -> u32 {
-        narrow::<u32>(self.order.len()) / self.nics
+        narrow::<u32>(self.order.len()) / self.ports
     }
 
-    /// NICs of each.
+    /// Ports of each: of its NICs, and the one to a scale-up network.
     pub fn nics(&self) -> u32 {
-        self.nics
+        self.ports
+    }
+
+    /// Those by which a message from one endpoint to another may leave: all that lead out of the server, or those to the scale-up network that both are at.
+    pub fn between(&self, src: u32, dst: u32) -> Range<u32> {
+        let domain = |endpoint: u32| self.domains.get(endpoint as usize);
+        let are_joined = domain(src).is_some() && domain(src) == domain(dst);
+        if are_joined { self.outside..self.ports } else { 0..self.outside }
+    }
+
+    /// Those that lead out of the server.
+    pub fn outside(&self) -> Range<u32> {
+        0..self.outside
     }
 
     /// How messages are spread.
@@ -140,30 +384,31 @@ impl Rails {
         self.nic_selection
     }
 
-    /// The host of the network that is NIC `rail` of a server.
+    /// The host of the network that is port `rail` of an endpoint.
     pub fn nic(&self, server: u32, rail: u32) -> HostId {
-        self.order[(server * self.nics + rail) as usize]
+        self.order[(server * self.ports + rail) as usize]
     }
 
-    /// The server and the rail of a host of the network.
+    /// The endpoint and the port of a host of the network.
     pub fn server(&self, host: HostId) -> (u32, u32) {
         let place = self.place[host as usize];
-        (place / self.nics, place % self.nics)
+        (place / self.ports, place % self.ports)
     }
 
-    /// The rail of a message by [`NicSelection::Hash`]; `number` is that of the message at its sender.
-    #[expect(clippy::cast_possible_truncation, reason = "below `nics`")]
+    /// The port of a message by [`NicSelection::Hash`]; `number` is that of the message at its sender.
+    #[expect(clippy::cast_possible_truncation, reason = "below the number of ports")]
     pub fn hashed(&self, src: u32, dst: u32, number: u32) -> u32 {
         let ends = u64::from(src) << 32 | u64::from(dst);
         let hash = mix(mix(self.seed ^ mix(ends)) ^ u64::from(number));
         // The upper half of a product is as even as the hash (Lemire, Fast Random Integer Generation in an Interval, 2019).
-        ((u128::from(hash) * u128::from(self.nics)) >> 64) as u32
+        let ports = self.between(src, dst);
+        ports.start + ((u128::from(hash) * ports.len() as u128) >> 64) as u32
     }
 
-    /// The parts of a striped message in packets of `mtu` bytes of payload: a number of bytes for each, all of them whole packets but the last.
-    pub fn stripe(&self, bytes: Bytes, mtu: Bytes) -> impl Iterator<Item = Bytes> + use<> {
+    /// The parts of a striped message over that many ports in packets of `mtu` bytes of payload: a number of bytes for each, all of them whole packets but the last.
+    pub fn stripe(ports: u32, bytes: Bytes, mtu: Bytes) -> impl Iterator<Item = Bytes> + use<> {
         let packets = bytes.0.div_ceil(mtu.0).max(1);
-        let parts = packets.min(u64::from(self.nics));
+        let parts = packets.min(u64::from(ports));
         let mut left = bytes.0;
         (0..parts).map(move |part| {
             let own = packets / parts + u64::from(part < packets % parts);
@@ -174,7 +419,7 @@ impl Rails {
     }
 }
 
-/// Those whom a workload addresses: hosts of the network, or servers with several of them.
+/// Those whom a workload addresses: hosts of the network, or servers and GPUs with several of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Endpoints<'a> {
     pub(crate) network: &'a Network,
@@ -189,10 +434,14 @@ impl Endpoints<'_> {
 
     /// What they are called.
     pub(crate) fn word(&self) -> &'static str {
-        if self.rails.is_some() { "servers" } else { "hosts" }
+        match self.rails {
+            Some(rails) if rails.are_gpus => "GPUs",
+            Some(_) => "servers",
+            None => "hosts",
+        }
     }
 
-    /// The host of the network that stands for one of them: a server's first NIC.
+    /// The host of the network that stands for one of them: a server's or GPU's first NIC.
     fn first(&self, endpoint: u32) -> HostId {
         self.rails.map_or(endpoint, |rails| rails.nic(endpoint, 0))
     }
@@ -202,10 +451,10 @@ impl Endpoints<'_> {
         self.network.edge_switch(self.first(endpoint))
     }
 
-    /// The rate of all links of one of them together.
+    /// The rate of all links of one of them together, but for the one to a scale-up network.
     pub(crate) fn rate(&self, endpoint: u32) -> Rate {
         let of_server = |rails: &Arc<Rails>| {
-            let rates = (0..rails.nics()).map(|rail| self.network.host_rate(rails.nic(endpoint, rail)).0);
+            let rates = rails.outside().map(|rail| self.network.host_rate(rails.nic(endpoint, rail)).0);
             Rate(rates.fold(0, u64::saturating_add))
         };
         self.rails.map_or_else(|| self.network.host_rate(endpoint), of_server)
@@ -265,10 +514,123 @@ mod tests {
         }
     }
 
+    fn scale_up() -> Option<ScaleUp> {
+        Some(ScaleUp { rate: Rate::from_gbps(800), latency: Time::from_ns(400), ..ScaleUp::default() })
+    }
+
+    #[test]
+    fn gpus_have_their_nics_in_every_plane_and_a_port_inside() {
+        // Two leaves make a group of six servers of two NICs; each GPU has one of them.
+        let servers = Servers {
+            nics: 2,
+            wiring: Wiring::RailOptimised,
+            planes: 2,
+            gpus: Some(2),
+            scale_up: scale_up(),
+            ..Servers::default()
+        };
+        let whole = servers.network(network(24, 6)).unwrap();
+        assert_eq!((whole.hosts(), whole.components()), (2 * 24 + 24, 2 + 12));
+        let rails = servers.build(&whole, 1).unwrap();
+        assert_eq!((rails.servers(), rails.nics()), (24, 3));
+        // GPU 1 of server 0 has NIC 1, at the second leaf.
+        assert_eq!([0, 1, 2].map(|port| rails.nic(1, port)), [6, 24 + 6, 48 + 1]);
+        assert_eq!([0, 1, 2].map(|port| rails.nic(2, port)), [1, 24 + 1, 48 + 2]);
+        for endpoint in 0..24 {
+            for port in 0..3 {
+                assert_eq!(rails.server(rails.nic(endpoint, port)), (endpoint, port));
+            }
+        }
+        assert_eq!((rails.between(0, 1), rails.between(1, 2), rails.between(3, 2)), (2..3, 0..2, 2..3));
+        let endpoints = Endpoints { network: &whole, rails: Some(&Arc::new(rails.clone())) };
+        assert_eq!((endpoints.count(), endpoints.word()), (24, "GPUs"));
+        let nic = whole.host_rate(0);
+        assert_eq!(endpoints.rate(5), Rate(2 * nic.0), "links inside are not counted");
+        // Whatever the hash, it is a port that leads there.
+        assert!((0..100).all(|number| rails.hashed(0, 1, number) == 2 && rails.hashed(0, 2, number) < 2));
+    }
+
+    /// Whatever a port leads to at one end, the same one leads to at the other end.
+    #[test]
+    fn ports_of_equal_numbers_reach_each_other() {
+        for planes in 1..4 {
+            for (nics, gpus) in [(1, None), (2, None), (2, Some(1)), (4, Some(2)), (4, Some(4))] {
+                for scale_up in [None, scale_up()] {
+                    let servers = Servers { nics, planes, gpus, scale_up, ..Servers::default() };
+                    let Ok(whole) = servers.network(network(24, 6)) else { continue };
+                    let rails = servers.build(&whole, 1).unwrap();
+                    assert_eq!(rails.servers() * rails.nics(), whole.hosts());
+                    for (src, dst) in
+                        (0..rails.servers()).flat_map(|src| [(src, 0), (src, src ^ 1), (0, src)])
+                    {
+                        for port in rails.between(src, dst) {
+                            let component = |endpoint| whole.component(rails.nic(endpoint, port));
+                            assert_eq!(component(src), component(dst));
+                        }
+                        assert!(!rails.between(src, dst).is_empty());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn links_of_hosts_in_files_are_ports() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        // Two servers of two GPUs, an NVSwitch each, and one switch between all of them; that comes first or last.
+        std::fs::write(file.path(), "host a b c d\na v\nb v\nc w\nd w\na s\nb s\nc s\nd s\n").unwrap();
+        let topology = Topology::EdgeList(netloom_topology::EdgeList::new(file.path()));
+        let network = topology.build(&BuildContext { seed: 1, base_dir: "".as_ref() }).unwrap();
+        let servers = Servers { nics: 2, ..Servers::default() };
+        let network = servers.network(network).unwrap();
+        let rails = servers.build(&network, 1).unwrap();
+        assert_eq!((rails.servers(), rails.between(0, 1), rails.between(1, 2)), (4, 1..2, 0..1));
+        assert_eq!(network.node_name(network.edge_switch(rails.nic(2, 0))), "s");
+        assert_eq!(network.node_name(network.edge_switch(rails.nic(2, 1))), "w");
+        let refused = |servers: Servers| servers.network(network.clone()).unwrap_err().to_string();
+        assert!(refused(Servers { nics: 4, ..servers.clone() }).contains("nics: expected 2, the links"));
+        let planes = refused(Servers { planes: 2, ..servers.clone() });
+        assert!(planes.starts_with("nics: expected neither planes, gpus nor wiring"), "{planes}");
+        // No switch joins all hosts.
+        std::fs::write(file.path(), "host a b c d\na v\nb v\nc w\nd w\na s\nb t\nc s\nd t\n").unwrap();
+        let apart = topology.build(&BuildContext { seed: 1, base_dir: "".as_ref() }).unwrap();
+        let error = servers.build(&apart, 1).unwrap_err().to_string();
+        assert!(error.starts_with("nics: expected a link of each host to a network that joins"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_field() {
+        let refused = |servers: Servers| servers.network(network(24, 6)).unwrap_err().to_string();
+        let cases = [
+            (Servers { gpus: Some(0), ..Servers::default() }, "gpus: expected a divisor of nics = 8"),
+            (Servers { gpus: Some(3), ..Servers::default() }, "gpus: expected a divisor of nics = 8"),
+            (Servers { planes: 0, ..Servers::default() }, "planes: expected 1 to 8: 8 NICs"),
+            (Servers { planes: 9, ..Servers::default() }, "planes: expected 1 to 8: 8 NICs"),
+            (Servers { nics: 1, ..Servers::default() }, "nics: expected 2 to 64"),
+            (Servers { scale_up: scale_up(), ..Servers::default() }, "scale_up: expected gpus = 2 or more"),
+            (
+                Servers { gpus: Some(1), scale_up: scale_up(), ..Servers::default() },
+                "scale_up: expected gpus = 2 or more",
+            ),
+            (
+                Servers {
+                    gpus: Some(8),
+                    scale_up: Some(ScaleUp { rate: Rate(0), ..ScaleUp::default() }),
+                    ..Servers::default()
+                },
+                "scale_up.rate: expected more than 0",
+            ),
+        ];
+        for (servers, expected) in cases {
+            let found = refused(servers);
+            assert!(found.starts_with(expected), "{found}");
+        }
+    }
+
     #[test]
     fn stripes_are_whole_packets_but_for_the_last() {
-        let rails = rails(Servers { nics: 4, ..Servers::default() }, &network(24, 6));
-        let stripe = |bytes| rails.stripe(Bytes(bytes), Bytes(1000)).map(|part| part.0).collect::<Vec<_>>();
+        let stripe =
+            |bytes| Rails::stripe(4, Bytes(bytes), Bytes(1000)).map(|part| part.0).collect::<Vec<_>>();
         assert_eq!(stripe(1), [1]);
         assert_eq!(stripe(2500), [1000, 1000, 500]);
         assert_eq!(stripe(4000), [1000, 1000, 1000, 1000]);

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use netloom_routing::Layers;
 use netloom_routing::selector::layer::{Construction, Layer};
-use netloom_scenario::{Problem, build_network};
+use netloom_scenario::{Problem, build_plane};
 use netloom_sim::layers_seed;
 
 use crate::args::LayersArgs;
@@ -26,7 +26,7 @@ pub(crate) fn layers(args: &LayersArgs) -> Result<(), Failure> {
                 .into());
         }
     };
-    let network = build_network(&loaded.scenario, &loaded.document)?;
+    let network = build_plane(&loaded.scenario, &loaded.document)?;
     let config = Layer { construction, ..Layer::default() };
     let seed = layers_seed(loaded.scenario.seed);
     let layers = Layers::build(&config, &network, |_| false, seed)

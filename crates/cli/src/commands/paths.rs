@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use netloom_paths::columns::ReportTable;
 use netloom_paths::{PathsConfig, PathsReport, ReportError, report};
 use netloom_record::{outcome_around, partial, whole};
-use netloom_scenario::{Problem, build_network};
+use netloom_scenario::{Problem, build_plane};
 
 use crate::args::PathsArgs;
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ use crate::{parquet_file, show};
 /// Measures path diversity and prints its tables.
 pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {
     let loaded = load_network(&args.spec, Some(&args.seed))?;
-    let network = build_network(&loaded.scenario, &loaded.document)?;
+    let network = build_plane(&loaded.scenario, &loaded.document)?;
     let place = args.out.as_deref().map(Tables::prepare).transpose()?;
     let config = PathsConfig {
         samples: args.samples,

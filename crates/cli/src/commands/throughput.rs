@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use netloom_scenario::{Problem, build_network, suggest};
+use netloom_scenario::{Problem, build_plane, suggest};
 use netloom_study::significant;
 use netloom_throughput::{Method, ThroughputConfig, ThroughputError, solve};
 
@@ -26,7 +26,7 @@ pub(crate) fn throughput(args: &ThroughputArgs) -> Result<(), Failure> {
         seed: loaded.scenario.seed,
         ..ThroughputConfig::default()
     };
-    let network = build_network(&loaded.scenario, &loaded.document)?;
+    let network = build_plane(&loaded.scenario, &loaded.document)?;
     let report = solve(&network.router_graph(), &config, Path::new("")).map_err(|error| match error {
         ThroughputError::Parameter(invalid) => Problem::new(&*invalid.field, invalid.reason()),
         other => Problem::new("", other.to_string()),

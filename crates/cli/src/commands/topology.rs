@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use netloom_scenario::{Problem, build_network};
+use netloom_scenario::{Problem, build_network, build_plane};
 use netloom_study::significant;
 use netloom_topology::{Cost, CostModel, ExportFormat, Link, Metrics, Network, NetworkError};
 use netloom_units::Rate;
@@ -23,6 +23,19 @@ struct Description {
     tiers: Vec<Tier>,
     tree: Tree,
     cost: Cost,
+    /// The network of a run, where servers have planes or a network inside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole: Option<Whole>,
+}
+
+/// A network of several that no link joins.
+#[derive(Debug, Serialize)]
+struct Whole {
+    name: String,
+    hosts: u32,
+    switches: u32,
+    links: usize,
+    tiers: Vec<Tier>,
 }
 
 /// What kind of tree the switches form.
@@ -51,7 +64,7 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
     let format =
         args.export.as_deref().map(|file| export_format(file, args.format.as_deref())).transpose()?;
     args.draw.as_deref().map(check_picture).transpose()?;
-    let network = build_network(&loaded.scenario, &loaded.document)?;
+    let network = build_plane(&loaded.scenario, &loaded.document)?;
     if let (Some(file), Some(format)) = (&args.export, format) {
         let text = network.export(format).map_err(|error| match error {
             NetworkError::Parameter(wrong) => {
@@ -64,7 +77,16 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
     if let Some(file) = args.draw.as_deref() {
         write_file(file, netloom_report::draw(&network).as_bytes())?;
     }
+    let whole = match &loaded.scenario.servers {
+        Some(servers) if servers.planes > 1 || servers.scale_up.is_some() => {
+            let whole = build_network(&loaded.scenario, &loaded.document)?;
+            let (hosts, switches, links) = (whole.hosts(), whole.switches(), whole.links().len());
+            Some(Whole { name: whole.name().to_owned(), hosts, switches, links, tiers: tiers(&whole) })
+        }
+        _ => None,
+    };
     let description = Description {
+        whole,
         metrics: network.metrics(),
         tiers: tiers(&network),
         tree: tree(&network),
@@ -141,13 +163,8 @@ impl Tree {
 }
 
 fn describe(description: Description) -> String {
-    let Description { metrics, tiers, tree, cost } = description;
-    let mut text = format!("{}\n", metrics.name);
-    let mut rows = vec![["tier", "links", "rate", "latency"].map(str::to_owned).to_vec()];
-    rows.extend(
-        tiers.into_iter().map(|tier| vec![tier.tier, tier.links.to_string(), tier.rate, tier.latency]),
-    );
-    text += &show::table(rows);
+    let Description { metrics, tiers, tree, cost, whole } = description;
+    let mut text = format!("{}\n{}", metrics.name, table_of(tiers));
     let span =
         |(low, high): (u32, u32)| if low == high { low.to_string() } else { format!("{low} to {high}") };
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
@@ -186,7 +203,22 @@ fn describe(description: Description) -> String {
     for (name, value) in lines {
         text += &format!("{name:<20} {value}\n");
     }
+    if let Some(Whole { name, hosts, switches, links, tiers }) = whole {
+        text += &format!("\nWith `servers`, a run has {name}:\n{}", table_of(tiers));
+        let size = format!(
+            "{hosts} hosts, one for each port of a server or GPU; {switches} switches, {links} links"
+        );
+        text += &format!("\n{:<20} {size}\n", "size");
+    }
     text
+}
+
+fn table_of(tiers: Vec<Tier>) -> String {
+    let mut rows = vec![["tier", "links", "rate", "latency"].map(str::to_owned).to_vec()];
+    rows.extend(
+        tiers.into_iter().map(|tier| vec![tier.tier, tier.links.to_string(), tier.rate, tier.latency]),
+    );
+    show::table(rows)
 }
 
 /// One value, or the smallest and the largest of several.

@@ -165,9 +165,16 @@ impl Distances {
         self.levels.iter().fold(self.roots(), |left, level| left & !level.roots[here])
     }
 
-    /// The first root, by its place, to which some of these switches have no way, and the first of them.
-    pub(super) fn lost(&self, switches: &[usize]) -> Option<(usize, usize)> {
-        let lost = |&here: &usize| bits(self.out_of_reach(here)).next().map(|root| (root, here));
+    /// The first root, by its place, to which some of these switches have no way although both `are_joined`, and the first of them.
+    pub(super) fn lost(
+        &self,
+        switches: &[usize],
+        are_joined: impl Fn(usize, usize) -> bool,
+    ) -> Option<(usize, usize)> {
+        let lost = |&here: &usize| {
+            let mut roots = bits(self.out_of_reach(here)).filter(|&root| are_joined(root, here));
+            roots.next().map(|root| (root, here))
+        };
         switches.iter().filter_map(lost).min()
     }
 

@@ -172,7 +172,10 @@ impl RouteTable {
             let distances = Distances::measure(&links, some);
             reach.count(&distances, &roots);
             lost = lost.or_else(|| {
-                let (root, switch) = distances.lost(&roots)?;
+                // Between networks that stand apart there never was a way.
+                let component = |switch: usize| network.component(hosts + narrow::<NodeId>(switch));
+                let are_joined = |root: usize, switch: usize| component(some[root]) == component(switch);
+                let (root, switch) = distances.lost(&roots, are_joined)?;
                 Some((block * ROOTS + root, switch))
             });
             if let Some(shared) = &mut sharing {

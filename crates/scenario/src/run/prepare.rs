@@ -217,11 +217,33 @@ fn lacks_notifications(scenario: &Scenario) -> Option<(&'static str, &'static st
     }
 }
 
-/// Builds the network alone.
+/// Builds the network of a run: with the planes and scale-up networks of servers, if there are some.
 ///
 /// # Errors
 /// Why there is no such network, placed where `document` names it.
 pub fn build_network(scenario: &Scenario, document: &Node) -> Result<Network, Problems> {
+    let plane = build_plane(scenario, document)?;
+    match &scenario.servers {
+        Some(servers) => {
+            servers.network(plane).map_err(|invalid| invalid_problem(&invalid, "servers", document).into())
+        }
+        None if plane.links_per_host() > 1 => {
+            let links = plane.links_per_host();
+            let reason = format!(
+                "the hosts of {} have {links} links each: expected a table `servers` with nics = {links}, found none",
+                plane.name()
+            );
+            Err(located(document, "topology", "path", &reason).into())
+        }
+        None => Ok(plane),
+    }
+}
+
+/// Builds the network that `topology` describes, one plane of it where servers have several.
+///
+/// # Errors
+/// Why there is no such network, placed where `document` names it.
+pub fn build_plane(scenario: &Scenario, document: &Node) -> Result<Network, Problems> {
     // File names are absolute in a checked scenario.
     let context = BuildContext { seed: scenario.seed, base_dir: Path::new("") };
     scenario.topology.build(&context).map_err(|error| network_problem(&error, document).into())

@@ -18,6 +18,10 @@ pub(super) fn warning(scenario: &Scenario, network: &Network) -> Option<String> 
     if loops.is_empty() {
         return None;
     }
+    // Links to a scale-up network are not of the load.
+    if scenario.servers.as_ref().is_some_and(|servers| servers.scale_up.is_some()) {
+        return None;
+    }
     let (share, what) = match network.is_tree() {
         true => of_levels(scenario, network, &loops),
         // A server's own NICs send each other nothing, which the bounds of other networks do not know.
@@ -42,7 +46,7 @@ type Excess = (f64, (String, String));
 
 /// The lowest level of a tree whose up links carry less than they are offered.
 fn of_levels(scenario: &Scenario, network: &Network, loops: &[OpenLoop]) -> Option<Excess> {
-    let nics = scenario.servers.as_ref().map_or(1, |servers| servers.nics);
+    let nics = scenario.servers.as_ref().map_or(1, |servers| servers.nics * servers.planes / servers.gpus.unwrap_or(1));
     let ends = f64::from(network.hosts() / nics);
     // Those that a host, or a NIC of a server, reaches below a switch: of a group with optimised rails one NIC each is at a leaf.
     let has_own_leaves =

@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_server_is_on_one_side_or_there_is_no_bipartition() {
         let of = |network: Network| {
-            let servers = Servers { nics: 2, wiring: Wiring::SideBySide, ..Servers::default() };
+            let servers = Servers { nics: 2, ..Servers::default() };
             bipartition(&network, Some(&servers.build(&network, 1).unwrap()))
         };
         assert!(of(tree()).is_some());

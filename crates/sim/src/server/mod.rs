@@ -13,7 +13,7 @@ use netloom_engine::Scheduler;
 use netloom_routing::FlowKey;
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Time, narrow};
-use netloom_workload::{Action, HostWork, Message as Job, NicSelection};
+use netloom_workload::{Action, HostWork, Message as Job, NicSelection, Rails};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::calculations::Calculations;
@@ -227,7 +227,7 @@ impl Server {
         let is_of_program = number < FIRST_OWN && self.work.is_program();
         if is_of_program
             && servers.rails.nic_selection() == NicSelection::Stripe
-            && count < servers.rails.nics()
+            && (count as usize) < servers.rails.between(self.number, job.dst).len()
         {
             servers.note(job.dst, (self.number, number), count);
         }
@@ -260,27 +260,31 @@ impl Server {
     /// The parts of a message: rails and bytes.
     fn spread(&mut self, world: &World, job: &Job, number: u32) -> Vec<(u32, Bytes)> {
         let rails = &world.servers().rails;
-        let nics = rails.nics();
-        let whole = |rail: u32| vec![(rail, job.bytes)];
+        let between = rails.between(self.number, job.dst);
+        let count = narrow::<u32>(between.len());
+        if count == 1 {
+            return vec![(between.start, job.bytes)];
+        }
+        // In turn, from the next one on.
+        let first = self.next_rail;
+        let in_turn = |step: u32| between.start + (first + step) % count;
         match rails.nic_selection() {
             NicSelection::Stripe => {
-                let rail = |part: u32| (self.next_rail + part) % nics;
-                let parts = rails.stripe(job.bytes, world.transport.options.mtu);
-                let parts: Vec<_> = (0..).zip(parts).map(|(part, bytes)| (rail(part), bytes)).collect();
-                self.next_rail = rail(narrow::<u32>(parts.len()));
+                let parts = Rails::stripe(count, job.bytes, world.transport.options.mtu);
+                let parts: Vec<_> = (0..).zip(parts).map(|(part, bytes)| (in_turn(part), bytes)).collect();
+                self.next_rail = (first + narrow::<u32>(parts.len())) % count;
                 parts
             }
             NicSelection::RoundRobin => {
-                let rail = self.next_rail;
-                self.next_rail = (rail + 1) % nics;
-                whole(rail)
+                self.next_rail = (first + 1) % count;
+                vec![(in_turn(0), job.bytes)]
             }
-            NicSelection::Hash => whole(rails.hashed(self.number, job.dst, number)),
+            NicSelection::Hash => vec![(rails.hashed(self.number, job.dst, number), job.bytes)],
             NicSelection::LeastOutstanding => {
-                let is_queued = (0..nics).map(|next| (self.next_rail + next) % nics);
-                let rail = is_queued.min_by_key(|&rail| self.outstanding[rail as usize]).unwrap_or(0);
-                self.next_rail = (rail + 1) % nics;
-                whole(rail)
+                let steps = 0..count;
+                let step = steps.min_by_key(|&step| self.outstanding[in_turn(step) as usize]).unwrap_or(0);
+                self.next_rail = (first + step + 1) % count;
+                vec![(in_turn(step), job.bytes)]
             }
         }
     }

@@ -116,13 +116,34 @@ mod tests {
     }
 
     #[test]
+    fn links_of_a_host_are_hosts() {
+        let planes = read("host a b c\na s\nb s\nc s\na t\nb t\nc t\n", |_| {}).unwrap();
+        assert_eq!((planes.hosts(), planes.links_per_host(), planes.components()), (6, 2, 2));
+        let names: Vec<String> = (0..8).map(|node| planes.node_name(node)).collect();
+        assert_eq!(names, ["a.0", "a.1", "b.0", "b.1", "c.0", "c.1", "s", "t"]);
+        let switches = |host| planes.node_name(planes.edge_switch(host));
+        assert_eq!([0, 1, 4, 5].map(switches), ["s", "t", "s", "t"]);
+        assert!(planes.is_tree());
+        // Two links to switches that are joined.
+        let dual = read("host a b\na s\na t\nb t\nb s\ns u\nt u\n", |_| {}).unwrap();
+        assert_eq!((dual.hosts(), dual.links_per_host(), dual.components()), (4, 2, 1));
+        assert_eq!(dual.node_name(dual.edge_switch(2)), "t", "in the order of the file");
+        assert_eq!(read("host a b\na s\nb s\n", |_| {}).unwrap().links_per_host(), 1);
+    }
+
+    #[test]
     fn errors_name_file_and_line() {
         assert!(error("a s\nb s\ns s\n").ends_with("net.txt:3: a link joins s to itself"));
         assert!(error("a s\nb s 10Gb\n").contains("net.txt:2: \"10Gb\": expected a rate"));
         assert!(error("a s\nb\n").contains("net.txt:2: expected \"a b [rate] [latency]\""));
         assert!(error("a s\nb s\ns t\nt s\n").contains("net.txt:4: t and s are already joined on line 3"));
         assert!(error("a s\nb s\nc t\nd t\n").contains("net.txt:3: c cannot be reached"));
-        assert!(error("host a b\na s\nb s\na t\ns t\n").contains("net.txt:1: a is a host and has 2 links"));
+        let uneven = error("host a b\na s\nb s\na t\ns t\n");
+        assert!(uneven.contains("net.txt:1: b is a host with 1 links, and a is one with 2"), "{uneven}");
+        let taken = error("host a b\na s\nb s\na t\nb t\na.1 s\n");
+        assert!(taken.contains("net.txt:1: the links of a are called a.1 and so on"), "{taken}");
+        let lost = error("host a b\na s\nb s\na t\nb t\nu v\n");
+        assert!(lost.contains("net.txt:6: u cannot be reached"), "{lost}");
         assert!(error("# nothing\n").ends_with("net.txt: the file names no link"));
         assert!(error("1 2\n2 3\n3 1\n").contains("at least 2 hosts"));
         assert!(error("a s 0bps\nb s\n").contains("rate 0"));

@@ -209,6 +209,7 @@ impl GraphFile {
         }
         let added_hosts = self.mark_hosts(reading.hosts_per_switch);
         self.check_links(reader, reading.parallel_links)?;
+        let links_per_host = self.split_hosts(reader)?;
         self.check_levels(reader)?;
 
         let hosts_in_file = self.nodes.iter().filter(|node| node.is_host == Some(true)).count() as u64;
@@ -264,6 +265,7 @@ impl GraphFile {
             let tier = builder.tier(name);
             builder.global_tier(tier);
         }
+        builder.links_per_host(links_per_host);
         let mut network = builder.build().map_err(|error| self.in_words_of_the_file(error, &ids, reader))?;
         if !network.is_tree() {
             network.find_levels(self.links.iter().any(|link| link.tier.is_some()));
@@ -310,6 +312,59 @@ impl GraphFile {
             node.is_host = node.is_host.or(Some(degree == 1));
         }
         0
+    }
+
+    /// Makes a host for each link of a host with several, in the order of its links: `a.0`, `a.1` and so on. Returns how many links the hosts have.
+    fn split_hosts(&mut self, reader: &Reader) -> Result<u32, NetworkError> {
+        let mut links_of = vec![0u32; self.nodes.len()];
+        for link in &self.links {
+            links_of[link.a] += 1;
+            links_of[link.b] += 1;
+        }
+        let hosts = || (0..self.nodes.len()).filter(|&node| self.nodes[node].is_host == Some(true));
+        let Some(first) = hosts().next() else { return Ok(1) };
+        let count = links_of[first];
+        if hosts().all(|host| links_of[host] <= 1) {
+            return Ok(1);
+        }
+        if let Some(other) = hosts().find(|&host| links_of[host] != count) {
+            let (node, first, links) = (&self.nodes[other], &self.nodes[first].name, links_of[other]);
+            let message = format!(
+                "{} is a host with {links} links, and {first} is one with {count}: expected as many at every host",
+                node.name
+            );
+            return Err(reader.error(node.line, message));
+        }
+        let mut nodes = Vec::with_capacity(self.nodes.len());
+        let mut place = vec![0; self.nodes.len()];
+        for (index, node) in self.nodes.iter().enumerate() {
+            place[index] = nodes.len();
+            if node.is_host != Some(true) {
+                nodes.push(node.clone());
+                continue;
+            }
+            for link in 0..count {
+                let name = format!("{}.{link}", node.name);
+                if self.by_name.contains_key(&name) {
+                    let message =
+                        format!("the links of {} are called {name} and so on, as another node is", node.name);
+                    return Err(reader.error(node.line, message));
+                }
+                nodes.push(FileNode { name, ..node.clone() });
+            }
+        }
+        // The next link of each host.
+        let mut next = place.clone();
+        for link in &mut self.links {
+            for end in [&mut link.a, &mut link.b] {
+                let node = *end;
+                *end = next[node];
+                next[node] += usize::from(self.nodes[node].is_host == Some(true));
+            }
+        }
+        self.by_name = nodes.iter().enumerate().map(|(index, node)| (node.name.clone(), index)).collect();
+        self.nodes = nodes;
+        Ok(count)
     }
 
     fn check_links(&self, reader: &Reader, parallel_links: bool) -> Result<(), NetworkError> {
@@ -369,12 +424,9 @@ impl GraphFile {
     fn in_words_of_the_file(&self, error: NetworkError, ids: &[NodeId], reader: &Reader) -> NetworkError {
         let node = |id: NodeId| ids.iter().position(|&other| other == id).map(|index| &self.nodes[index]);
         let (id, message) = match &error {
-            NetworkError::HostLinks { host, links } => (
-                *host,
-                format!(
-                    "is a host and has {links} links; a host has 1 (of several network cards each is a host of its own, and the scenario's `servers` joins them)"
-                ),
-            ),
+            NetworkError::HostLinks { host, links } => {
+                (*host, format!("is a host and has {links} links; a host has at least 1"))
+            }
             NetworkError::Disconnected(id) => (*id, "cannot be reached from the first host".into()),
             NetworkError::TooManyPorts(id) => (*id, "has more than 65,535 links".into()),
             _ => return error,

@@ -12,7 +12,10 @@ use crate::show;
 const SYNONYMS: &[(&str, &[&str])] = &[
     ("gpu", &["servers", "collective", "railoptimised", "chakra"]),
     ("nccl", &["collective", "servers"]),
-    ("nvlink", &["servers"]),
+    ("nvlink", &["servers", "scaleup"]),
+    ("nvswitch", &["servers", "scaleup"]),
+    ("dualplane", &["servers", "planes"]),
+    ("dualtor", &["servers", "railoptimised"]),
     ("rail", &["railoptimised"]),
     ("training", &["collective", "chakra", "goal"]),
     ("mpi", &["goal", "collective", "skeleton"]),
