@@ -136,6 +136,8 @@ pub struct Plan {
     pub rails: Option<Arc<Rails>>,
     /// Parts of a mix whose ranks share hosts.
     pub overlaps: Vec<Overlap>,
+    /// What the workload is about, in lines for the user; empty where its fields say all.
+    pub outline: Vec<String>,
 }
 
 /// Two parts of a mix that have ranks of their own, on the same hosts.
@@ -157,6 +159,7 @@ impl Plan {
             cuts: Vec::new(),
             rails: None,
             overlaps: Vec::new(),
+            outline: Vec::new(),
         }
     }
 
@@ -525,6 +528,7 @@ pub(crate) fn build(
             Pattern::Goal(_) | Pattern::HtsimMatrix(_) => "file",
             Pattern::Chakra(_) => "files",
             Pattern::Skeleton(_) => "scale",
+            Pattern::TrainingStep(_) => "chunks",
             _ => "size",
         };
         return Err(WorkloadError::parameter(field, format!("messages of {expected}"), largest));

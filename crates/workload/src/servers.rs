@@ -60,6 +60,10 @@ pub enum NicSelection {
     /// Whole messages over the NIC with the fewest bytes of messages that have begun and not ended; among equals as `round-robin`. Not for
     /// frames of open loops, which have no end.
     LeastOutstanding,
+    /// Whole messages over the NIC of the GPU that they are for, where each GPU has a NIC of its own and the ranks of the workload are GPUs
+    /// (`gpu-collective`, `training-step`): what another GPU of the server has to send goes there by the scale-up tier first, as by NCCL's
+    /// PXN. Messages of servers, and those of other workloads, go as by `hash`.
+    Gpu,
 }
 
 /// Most NICs of a server.
