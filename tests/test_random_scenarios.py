@@ -34,6 +34,30 @@ WORK = [
     {"kind": "uniform", "size": "20KB", "messages_per_host": 4},
     {"kind": "incast", "size": "100KB"},
     {"kind": "all-to-all", "size": "10KB"},
+    {
+        "kind": "incast",
+        "size": "30KB",
+        "senders": 4,
+        "every": "5us",
+        "repeat": 5,
+        "receivers": "random",
+        "spacing": "poisson",
+    },
+    {"kind": "gpu-collective", "size": "100KB", "channels": 2, "chunks": 3},
+    {"kind": "gpu-collective", "operation": "all-to-all", "algorithm": "bruck", "size": "50KB", "repeat": 2},
+    # Eight GPUs: two tensor-parallel ranks, two stages, two data-parallel ranks.
+    {
+        "kind": "training-step",
+        "hidden": 64,
+        "heads": 4,
+        "sequence": 64,
+        "vocabulary": 0,
+        "tensor": 2,
+        "pipeline": 2,
+        "data": 2,
+        "micro_batches": 3,
+    },
+    {"kind": "training-step", "hidden": 64, "heads": 4, "sequence": 32, "vocabulary": 100, "zero": 3},
 ]
 FLOW_CONTROL = [
     {"kind": "lossy"},

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use netloom_record::{Performance, Records, Status, Summary};
 use netloom_sim::Driven;
+use netloom_workload::ScaleUpWiring;
 
 use crate::document::{Node, apply_override};
 use crate::run::{Ran, RunError, prepare, summary_options, warned};
@@ -55,6 +56,12 @@ impl DrivenRun {
             apply_override(&mut document, "workload=\"idle\"")?;
         }
         let scenario = Scenario::read(&document)?;
+        let scale_up = scenario.servers.as_ref().and_then(|servers| servers.scale_up);
+        if scale_up.is_some_and(|scale_up| scale_up.wiring == ScaleUpWiring::Ideal) {
+            let message = "expected \"switch\" or \"all-to-all\" in a run that is driven: messages inside servers are the driver's otherwise";
+            let place = document.nearest_place(["servers", "scale_up"]);
+            return Err(Problem::new("servers.scale_up.wiring", message).at(&place).into());
+        }
         if scenario.measure.until.is_some() {
             let message = "expected none in a run that is driven: it goes as far as its driver lets it";
             let place = document.nearest_place(["measure", "until"]);

@@ -14,8 +14,9 @@ use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Reliability, Transport};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
-    Algorithm, Bernoulli, Collective, Idle, Message, Mix, NicSelection, Options, Part, Pattern, Permutation,
-    Plan, PlanContext, Poisson, Rails, ScaleUp, ScaleUpWiring, Servers, Uniform, Wiring, Workload,
+    Algorithm, Bernoulli, Collective, GpuCollective, Idle, Message, Method, Mix, NicSelection, Operation,
+    Options, Part, Pattern, Permutation, Plan, PlanContext, Poisson, Rails, ScaleUp, ScaleUpWiring, Servers,
+    TrainingStep, Uniform, Wiring, Workload,
 };
 
 const US: u64 = 1_000_000;
@@ -567,4 +568,160 @@ fn loads_are_shares_of_all_links_of_a_server() {
         |rail| parts(&records).iter().filter(|part| part.rail == rail).map(|p| p.bytes).sum::<u64>();
     let frame = records.flows[0].bytes / (records.flows[0].bytes / 1500).max(1);
     assert!((0..4).all(|rail| by_rail(rail).abs_diff(bytes / 4) <= 2 * frame.max(9000)), "turn by turn");
+}
+
+/// Servers with a GPU for each NIC, and an ideal scale-up network of eight times the rate of a NIC.
+fn with_gpus(nics: u32, nic_selection: NicSelection) -> Servers {
+    let (rate, latency) = (Rate::from_gbps(1600), Time::from_ns(500));
+    let scale_up = Some(ScaleUp { wiring: ScaleUpWiring::Ideal, rate, latency });
+    Servers { gpus: Some(nics), scale_up, ..servers(nics, nic_selection) }
+}
+
+/// The end of the last message.
+fn end(records: &Records) -> Time {
+    records.flows.iter().map(|flow| flow.start + fct(flow)).max().unwrap()
+}
+
+/// A step of a ring takes as long as its message alone: 2 (n - 1) of them for an all-reduce, over the network or along rails.
+#[test]
+fn rings_of_gpus_take_their_steps() {
+    let bytes = 20 * 4096;
+    let step = Time(21 * PACKET + 2 * US);
+    for (operation, steps) in
+        [(Operation::AllReduce, 6), (Operation::AllGather, 3), (Operation::ReduceScatter, 3)]
+    {
+        let (algorithm, size) = (Method::Ring, Bytes(4 * bytes));
+        let ring = GpuCollective { operation, algorithm, size, ..GpuCollective::default() };
+        let network = crossbar(4);
+        let pattern = Pattern::GpuCollective(ring.clone());
+        let plan = Workload::new(pattern).plan(&network, &PlanContext::new(1)).unwrap();
+        let records = everywhere(&network, &without_window(), &plan);
+        assert_eq!((records.flows.len(), end(&records)), (4 * steps, step * steps as u64), "{operation:?}");
+        // Four servers of two GPUs, a ring along each rail.
+        let network = crossbar(8);
+        let ring = GpuCollective { group_size: Some(4), group_stride: 2, ..ring };
+        let plan = plan_of(Pattern::GpuCollective(ring), &with_gpus(2, NicSelection::Gpu), &network);
+        let records = everywhere(&network, &without_window(), &plan);
+        assert_eq!(
+            (records.flows.len(), end(&records)),
+            (2 * 4 * steps, step * steps as u64),
+            "{operation:?}"
+        );
+        for rail in 0..2 {
+            let used = parts(&records).iter().filter(|part| part.rail == rail).count();
+            assert_eq!(used, 4 * steps, "{operation:?}");
+        }
+    }
+}
+
+/// Halves of the data: inside, between the servers, inside again. A ring over all takes the slower way at each crossing.
+#[test]
+fn two_tiers_take_the_time_of_both() {
+    let network = crossbar(8);
+    let size = Bytes(8 * 40 * 4096);
+    let plan = |algorithm| {
+        let collective = GpuCollective { algorithm, size, ..GpuCollective::default() };
+        plan_of(Pattern::GpuCollective(collective), &with_gpus(2, NicSelection::Gpu), &network)
+    };
+    let records = everywhere(&network, &without_window(), &plan(Method::Hierarchical));
+    // The last message between servers begins after an exchange of half the data inside and five steps outside.
+    let inside = Time(500_000 + 4 * 40 * 4096 * 8 * 10 / 16);
+    let outside = Time(41 * PACKET + 2 * US);
+    assert_eq!(end(&records), inside + outside * 6);
+    assert_eq!(records.flows.len(), 8 * 6);
+    let ring = everywhere(&network, &without_window(), &plan(Method::Ring));
+    assert!(end(&ring) > end(&records));
+}
+
+/// A message for another GPU's rail crosses the server first.
+#[test]
+fn messages_reach_the_rail_of_their_destination_inside_the_server() {
+    let network = crossbar(4);
+    let collective = GpuCollective {
+        operation: Operation::Broadcast,
+        algorithm: Method::Direct,
+        size: Bytes(10 * 4096),
+        ..GpuCollective::default()
+    };
+    let plan = plan_of(Pattern::GpuCollective(collective), &with_gpus(2, NicSelection::Gpu), &network);
+    let records = everywhere(&network, &without_window(), &plan);
+    // GPU 0 sends to 1, 2 and 3 in this order: over its port to 1, by its NIC to 2, over its port and by the NIC of GPU 1 to 3.
+    let hop = Time(500_000 + 10 * 4096 * 8 * 10 / 16);
+    let mut found: Vec<_> = parts(&records).iter().map(|part| (part.rail, part.start)).collect();
+    found.sort();
+    assert_eq!(found, [(0, Time::ZERO), (1, hop * 2)]);
+}
+
+/// The same collective where the inside is simulated: an exchange inside, steps over the NICs, an exchange inside.
+#[test]
+fn collectives_of_gpus_cross_a_simulated_scale_up_network() {
+    let (servers, network) = gpus(ScaleUpWiring::Switch);
+    let size = Bytes(16 * 40 * 4096);
+    let records = |algorithm| {
+        let collective = GpuCollective { algorithm, size, ..GpuCollective::default() };
+        let plan = plan_of(Pattern::GpuCollective(collective), &servers, &network);
+        let records = everywhere(&network, &without_window(), &plan);
+        assert_eq!(Some(records.flows.len() as u64), plan.total_messages);
+        records
+    };
+    let inside = |records: &Records| parts(records).iter().filter(|part| part.rail == 1).count();
+    let two_tiers = records(Method::Hierarchical);
+    // Reduce-scatter and all-gather in rings of four GPUs inside, of four servers outside.
+    assert_eq!((inside(&two_tiers), two_tiers.flows.len()), (16 * 6, 16 * 12));
+    let ring = records(Method::Ring);
+    assert_eq!((inside(&ring), ring.flows.len()), (12 * 30, 16 * 30));
+    assert!(end(&two_tiers) < end(&ring));
+}
+
+/// Training steps and collectives of GPUs, under schemes that reorder and lose packets, are the same on any number of threads and under the textbook
+/// executor, and send every byte once.
+#[test]
+fn gpus_work_alike_everywhere() {
+    let network = leaf_spine(4, 2, 4);
+    let mut lossy = scheme("spray");
+    lossy.fabric.options.buffer = Some(Bytes(12_500));
+    lossy.transport = Transport {
+        reliability: Reliability::SelectiveRepeat(SelectiveRepeat::default()),
+        ..Transport::default()
+    };
+    let step = |layout: [u32; 3], zero| TrainingStep {
+        hidden: Some(128),
+        sequence: Some(64),
+        vocabulary: Some(500),
+        tensor: Some(layout[0]),
+        pipeline: Some(layout[1]),
+        context: Some(layout[2]),
+        micro_batches: Some(3),
+        zero: Some(zero),
+        ..TrainingStep::default()
+    };
+    let experts = TrainingStep { experts: Some(4), expert: Some(4), ..step([1, 2, 1], 1) };
+    let collective = |operation, algorithm| {
+        let size = Bytes(90_001);
+        let base = GpuCollective { operation, algorithm, size, ..GpuCollective::default() };
+        Pattern::GpuCollective(GpuCollective { channels: 2, chunks: 3, repeat: 2, ..base })
+    };
+    let patterns = [
+        Pattern::TrainingStep(step([4, 2, 1], 1)),
+        Pattern::TrainingStep(step([2, 1, 2], 3)),
+        Pattern::TrainingStep(experts),
+        collective(Operation::AllReduce, Method::DoubleBinaryTree),
+        collective(Operation::AllToAll, Method::Hierarchical),
+        collective(Operation::AllGather, Method::Bruck),
+    ];
+    for (pattern, nic_selection) in patterns.iter().zip([
+        NicSelection::Gpu,
+        NicSelection::Stripe,
+        NicSelection::Gpu,
+        NicSelection::LeastOutstanding,
+        NicSelection::Gpu,
+        NicSelection::Hash,
+    ]) {
+        for config in [&scheme("ecmp"), &lossy] {
+            let plan = plan_of(pattern.clone(), &with_gpus(4, nic_selection), &network);
+            let records = everywhere(&network, config, &plan);
+            assert_eq!(Some(records.flows.len() as u64), plan.total_messages);
+            assert!(records.flows.iter().all(|flow| flow.fct.is_some() && flow.delivered == flow.bytes));
+        }
+    }
 }

@@ -43,6 +43,7 @@ mod arrivals;
 mod closed;
 mod error;
 mod frames;
+mod gpus;
 mod map;
 mod merge;
 mod options;
@@ -55,6 +56,7 @@ mod size;
 mod traffic;
 
 pub use error::WorkloadError;
+pub use gpus::transfers::{Method, Operation};
 pub use map::Map;
 pub use options::{Destination, Options, Placement};
 pub use pattern::*;

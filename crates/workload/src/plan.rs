@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::vec;
 
 use netloom_topology::{HostId, Network, NodeId};
+use netloom_units::kind::Kind;
 use netloom_units::kind;
 use netloom_units::{Bytes, Time, narrow};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -136,6 +137,8 @@ pub struct Plan {
     pub rails: Option<Arc<Rails>>,
     /// Parts of a mix whose ranks share hosts.
     pub overlaps: Vec<Overlap>,
+    /// What the workload is about, in lines for the user; empty where its fields say all.
+    pub outline: Vec<String>,
 }
 
 /// Two parts of a mix that have ranks of their own, on the same hosts.
@@ -157,6 +160,7 @@ impl Plan {
             cuts: Vec::new(),
             rails: None,
             overlaps: Vec::new(),
+            outline: Vec::new(),
         }
     }
 
@@ -514,6 +518,14 @@ pub(crate) fn build(
 ) -> Result<Plan, WorkloadError> {
     let class = options.checked_class()?;
     let endpoints = Endpoints { network, rails: context.rails.as_ref() };
+    let knows_gpus = match pattern {
+        Pattern::GpuCollective(_) | Pattern::TrainingStep(_) | Pattern::Mix(_) | Pattern::Idle(_) => true,
+        _ => !endpoints.rails.is_some_and(|rails| rails.hold_gpus()),
+    };
+    if !knows_gpus {
+        let expected = "\"gpu-collective\" or \"training-step\" where the scale-up network of `servers` is ideal: others send between servers";
+        return Err(WorkloadError::parameter("kind", expected, format!("\"{}\"", pattern.name())));
+    }
     let placed = options.place(&endpoints, placement_seed)?;
     let mut plan =
         pattern.build(&Setting { network, endpoints, context, options, placement_seed, placed })?;
@@ -525,6 +537,7 @@ pub(crate) fn build(
             Pattern::Goal(_) | Pattern::HtsimMatrix(_) => "file",
             Pattern::Chakra(_) => "files",
             Pattern::Skeleton(_) => "scale",
+            Pattern::TrainingStep(_) => "chunks",
             _ => "size",
         };
         return Err(WorkloadError::parameter(field, format!("messages of {expected}"), largest));

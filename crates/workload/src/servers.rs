@@ -34,7 +34,7 @@ pub struct Servers {
     /// GPUs of a server. The workload then addresses GPUs instead of servers: GPU g of server s is endpoint s·gpus + g and has the NICs from g·nics/gpus on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
-    /// The network that joins the GPUs of a server, which takes all messages between them. Without it these go over the NICs.
+    /// What joins the GPUs of a server and takes all messages between them. Without it these go over the NICs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_up: Option<ScaleUp>,
 }
@@ -80,17 +80,20 @@ pub enum NicSelection {
     /// Whole messages over the NIC with the fewest bytes of messages that have begun and not ended; among equals as `round-robin`. Not for
     /// frames of open loops, which have no end.
     LeastOutstanding,
+    /// With an ideal scale-up network: whole messages over the NIC of the GPU that they are for. What another GPU of the server has to send goes there by the scale-up network first, as by NCCL's
+    /// PXN.
+    Gpu,
 }
 
-/// The network that joins the GPUs of a server: simulated packet by packet as the rest, with the same queues, flow control, transport and routing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What joins the GPUs of a server, such as NVLink with NVSwitch: simulated packet by packet as the rest, with the same queues, flow control, transport and routing, unless it is ideal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScaleUp {
     /// How it is wired.
     pub wiring: ScaleUpWiring,
-    /// Rate of all its links of a GPU together, each way. The default is NVLink 4 with 18 links of 25 GB/s (DGX H100).
+    /// Rate of all its links of a GPU together, each way. The default is NVLink 4 with 18 links of 25 GB/s (NVIDIA H100 data sheet: 900 GB/s in both directions together).
     pub rate: Rate,
-    /// Propagation delay from a GPU to another one. Stated by nobody for NVLink; the default is a guess.
+    /// Time from a GPU to another one beside the bytes' own. NVIDIA publishes none; the default is a guess.
     pub latency: Time,
 }
 
@@ -110,6 +113,10 @@ pub enum ScaleUpWiring {
     /// By a link from each GPU to every other one, which share the rate equally, as those of an MI300X. A GPU is a host and a switch of three and more ports
     /// here; a packet is stored at both of them.
     AllToAll,
+    /// Not simulated: only the ports of GPUs are busy, each with one message at a time, which takes `latency` and its bytes at `rate`. A collective whose group is in one server begins when its
+    /// last rank comes to it, and takes the closed form of a ring (2 (n - 1) latencies and 2 (n - 1)/n of the bytes for an all-reduce, half of both for all-gather and
+    /// reduce-scatter), of direct messages for an all-to-all and a broadcast. For workloads whose ranks are GPUs (`gpu-collective`, `training-step`), with a NIC per GPU.
+    Ideal,
 }
 
 /// Most ports of an endpoint.
@@ -136,10 +143,10 @@ impl Servers {
             return Ok(plane);
         }
         let servers = plane.hosts() / self.nics;
-        if self.planes == 1 && self.scale_up.is_none() {
+        if self.planes == 1 && self.simulated().is_none() {
             return Ok(plane);
         }
-        let inside = self.scale_up.as_ref().map(|inside| inside.network(ports.endpoints)).transpose();
+        let inside = self.simulated().map(|inside| inside.network(ports.endpoints)).transpose();
         let inside = inside.map_err(|invalid| invalid.within("scale_up"))?;
         // Names of files may be anything, also those of ports of GPUs.
         let clashes = inside.is_some() && plane.has_own_names() && {
@@ -157,7 +164,7 @@ impl Servers {
         let insides = insides.iter().zip(std::iter::repeat(&inside)).filter_map(|(prefix, inside)| {
             Some(Separate { network: inside.as_ref()?, prefix, tier_prefix: "scale-up-" })
         });
-        let name = match (self.planes, &self.scale_up) {
+        let name = match (self.planes, self.simulated()) {
             (planes, None) => format!("{planes} planes of {}", plane.name()),
             (1, Some(_)) => format!("{}, and scale-up networks of {} GPUs", plane.name(), ports.endpoints),
             (planes, Some(_)) => {
@@ -203,14 +210,25 @@ impl Servers {
         for (at, &host) in (0..).zip(&order) {
             place[host as usize] = at;
         }
-        let are_gpus = self.gpus.is_some();
+        let gpus = match (self.gpus, self.scale_up) {
+            (None, _) => Gpus::None,
+            (Some(count), Some(tier)) if tier.wiring == ScaleUpWiring::Ideal => {
+                Gpus::InServers { count, tier }
+            }
+            (Some(of_server), _) => Gpus::Endpoints { of_server },
+        };
         let (order, place) = (order.into(), place.into());
-        Ok(Rails { ports: count, outside, domains, are_gpus, nic_selection, seed, order, place })
+        Ok(Rails { ports: count, outside, domains, gpus, nic_selection, seed, order, place })
+    }
+
+    /// The scale-up network, if it is part of the network.
+    fn simulated(&self) -> Option<ScaleUp> {
+        self.scale_up.filter(|inside| inside.wiring != ScaleUpWiring::Ideal)
     }
 
     /// What a network of that many hosts has in servers: those of the planes, and a port of each GPU inside.
     fn servers_of(&self, hosts: u32) -> Result<u32, Invalid> {
-        let inside = if self.scale_up.is_some() { self.gpus.unwrap_or(0) } else { 0 };
+        let inside = self.simulated().and(self.gpus).unwrap_or(0);
         let of_server = u64::from(self.nics) * u64::from(self.planes) + u64::from(inside);
         let expected =
             || format!("a divisor of the network's {hosts} hosts that leaves at least two servers");
@@ -231,14 +249,24 @@ impl Servers {
             || format!("a divisor of the network's {of_plane} hosts that leaves at least two servers");
         let are_even = of_plane.is_multiple_of(nics) && of_plane / nics >= 2;
         Invalid::unless(are_even, "nics", expected(), nics)?;
-        let endpoints = gpus.unwrap_or(1);
-        let is_divisor = gpus != Some(0) && nics.is_multiple_of(endpoints.max(1));
+        let of_server = gpus.unwrap_or(1);
+        let is_divisor = of_server > 0 && nics.is_multiple_of(of_server);
         let expected = format!("a divisor of nics = {nics}: each GPU has as many NICs");
-        Invalid::unless(is_divisor, "gpus", expected, endpoints)?;
+        Invalid::unless(is_divisor, "gpus", expected, of_server)?;
         let has_gpus = gpus.is_some_and(|gpus| gpus > 1) || self.scale_up.is_none();
         let expected = "gpus = 2 or more beside it, as it joins the GPUs of a server";
         Invalid::unless(has_gpus, "scale_up", expected, "a scale-up network without GPUs")?;
-        let inside = self.scale_up.is_some();
+        let is_ideal = self.scale_up.is_some() && self.simulated().is_none();
+        let expected = format!("{nics}, a GPU for each NIC, where the scale-up network is ideal");
+        Invalid::unless(!is_ideal || nics == of_server, "gpus", expected, of_server)?;
+        let knows_gpus = self.nic_selection != NicSelection::Gpu || is_ideal && planes == 1;
+        let expected = "another one, or one plane and scale_up.wiring = \"ideal\" beside it";
+        Invalid::unless(knows_gpus, "nic_selection", expected, "\"gpu\"")?;
+        let zero = self.scale_up.filter(|inside| inside.rate.0 < u64::from(of_server));
+        Invalid::unless(zero.is_none(), "scale_up.rate", "more than 0", zero.unwrap_or_default().rate)?;
+        let inside = self.simulated().is_some();
+        // Where the inside is ideal, the NICs of all GPUs are the server's.
+        let endpoints = if is_ideal { 1 } else { of_server };
         let (nics, most) = (nics / endpoints, MOST_PORTS - u32::from(inside));
         let expected =
             format!("1 to {}: {nics} NICs with a port to each plane, {MOST_PORTS} ports in all", most / nics);
@@ -262,9 +290,8 @@ impl ScaleUp {
     /// The network of one server.
     fn network(&self, gpus: u32) -> Result<Network, Invalid> {
         let &ScaleUp { wiring, rate, latency } = self;
-        Invalid::unless(rate.0 >= u64::from(gpus), "rate", "more than 0", rate)?;
         let topology = match wiring {
-            ScaleUpWiring::Switch => {
+            ScaleUpWiring::Switch | ScaleUpWiring::Ideal => {
                 Topology::Crossbar(Crossbar { hosts: gpus, rate, latency: Time(latency.0 / 2) })
             }
             ScaleUpWiring::AllToAll => Topology::Complete(Complete {
@@ -338,6 +365,17 @@ fn by_rails(network: &Network, of_plane: u32, nics: u32) -> Result<Box<[HostId]>
     Ok(servers.flat_map(|(group, server)| group.iter().map(move |leaf| leaf[server])).collect())
 }
 
+/// Which part GPUs have in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gpus {
+    /// The scenario names none.
+    None,
+    /// They are the endpoints, so many of a server.
+    Endpoints { of_server: u32 },
+    /// Servers are, and run their GPUs themselves: those workloads do whose ranks are GPUs.
+    InServers { count: u32, tier: ScaleUp },
+}
+
 /// The ports of all endpoints of a workload: servers, or their GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rails {
@@ -347,7 +385,7 @@ pub struct Rails {
     outside: u32,
     /// Per endpoint, the scale-up network to which its further ports lead; empty where there is none.
     domains: Box<[u32]>,
-    are_gpus: bool,
+    gpus: Gpus,
     nic_selection: NicSelection,
     seed: u64,
     /// Hosts of the network, endpoint by endpoint.
@@ -372,6 +410,21 @@ impl Rails {
         let domain = |endpoint: u32| self.domains.get(endpoint as usize);
         let are_joined = domain(src).is_some() && domain(src) == domain(dst);
         if are_joined { self.outside..self.ports } else { 0..self.outside }
+    }
+
+    /// What is known of GPUs.
+    pub(crate) fn gpus(&self) -> Gpus {
+        self.gpus
+    }
+
+    /// Whether endpoints have ports to a network inside their server.
+    pub(crate) fn has_scale_up(&self) -> bool {
+        !self.domains.is_empty()
+    }
+
+    /// Whether the endpoints are servers that hold GPUs, which only workloads know whose ranks are GPUs.
+    pub fn hold_gpus(&self) -> bool {
+        matches!(self.gpus, Gpus::InServers { .. })
     }
 
     /// Those that lead out of the server.
@@ -434,8 +487,8 @@ impl Endpoints<'_> {
 
     /// What they are called.
     pub(crate) fn word(&self) -> &'static str {
-        match self.rails {
-            Some(rails) if rails.are_gpus => "GPUs",
+        match self.rails.map(|rails| &**rails) {
+            Some(Rails { gpus: Gpus::Endpoints { .. }, .. }) => "GPUs",
             Some(_) => "servers",
             None => "hosts",
         }

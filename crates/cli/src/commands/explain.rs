@@ -11,7 +11,12 @@ use crate::input::load;
 /// Prints a scenario that gives the same run as the one read, after checking that it can be run.
 pub(crate) fn explain(args: &ScenarioArgs) -> Result<(), Failure> {
     let loaded = load(&args.scenario, &args.changes)?.warn();
-    prepare(&loaded.scenario, &loaded.document)?;
-    std::io::stdout().write_all(loaded.scenario.explained()?.as_bytes())?;
+    let ready = prepare(&loaded.scenario, &loaded.document)?;
+    let mut text = loaded.scenario.explained()?;
+    if !ready.work.is_empty() {
+        text += "\n# The workload:\n";
+        ready.work.iter().for_each(|line| text += &format!("# {line}\n"));
+    }
+    std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }

@@ -27,6 +27,8 @@ pub struct Ready {
     /// A summary in which everything has a value that may have one after the run. Its names are those of the run, its numbers mean
     /// nothing.
     pub outline: Summary,
+    /// What the workload is about, in lines; empty where its fields say all.
+    pub work: Vec<String>,
     /// What is probably a mistake, each in one sentence.
     pub warnings: Vec<String>,
     /// How many hosts the network has.
@@ -41,12 +43,12 @@ pub struct Ready {
 /// What does not fit, placed where `document` names it.
 pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> {
     let Built { network, config, plan, outline } = build(scenario, document)?;
-    let total_messages = plan.total_messages;
+    let (total_messages, work) = (plan.total_messages, plan.outline.clone());
     let mut warnings = left_out(document);
     warnings.extend(warnings::before(scenario, &network, &plan));
     let (hosts, switches) = (network.hosts(), network.switches());
     let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
-    Ok(Ready { simulation, total_messages, outline, warnings, hosts, switches })
+    Ok(Ready { simulation, total_messages, outline, work, warnings, hosts, switches })
 }
 
 /// What is known of a run that [`prepare`] does not refuse.

@@ -46,7 +46,10 @@ type Excess = (f64, (String, String));
 
 /// The lowest level of a tree whose up links carry less than they are offered.
 fn of_levels(scenario: &Scenario, network: &Network, loops: &[OpenLoop]) -> Option<Excess> {
-    let nics = scenario.servers.as_ref().map_or(1, |servers| servers.nics * servers.planes / servers.gpus.unwrap_or(1));
+    let nics = scenario
+        .servers
+        .as_ref()
+        .map_or(1, |servers| servers.nics * servers.planes / servers.gpus.unwrap_or(1));
     let ends = f64::from(network.hosts() / nics);
     // Those that a host, or a NIC of a server, reaches below a switch: of a group with optimised rails one NIC each is at a leaf.
     let has_own_leaves =

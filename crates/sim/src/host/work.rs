@@ -120,7 +120,8 @@ impl Host {
                 Action::Wake { at, op } => {
                     self.rare.get_or_insert_default().calculations.begin(ctx.world, at, op);
                 }
-                Action::Send { dst, bytes, number, class, group } => {
+                // A host has one NIC.
+                Action::Send { dst, bytes, number, class, group, nic: _ } => {
                     let job = Job { group, class, ..Job::new(dst, bytes, ctx.now) };
                     self.begin(ctx, job, number);
                 }

@@ -221,8 +221,22 @@ impl Server {
 
     /// Begins a message; returns the number of its parts.
     fn begin(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, job: Job, number: u32) -> u32 {
+        self.begin_at(ctx, job, number, None)
+    }
+
+    /// Begins a message at a NIC that is given, or at those that the rule chooses; returns the number of its parts.
+    fn begin_at(
+        &mut self,
+        ctx: &mut Ctx<'_, dyn Engine + '_>,
+        job: Job,
+        number: u32,
+        nic: Option<u16>,
+    ) -> u32 {
         let servers = ctx.world.servers();
-        let parts = self.spread(ctx.world, &job, number);
+        let parts = match nic {
+            Some(nic) => vec![(u32::from(nic), job.bytes)],
+            None => self.spread(ctx.world, &job, number),
+        };
         let count = narrow::<u32>(parts.len());
         let is_of_program = number < FIRST_OWN && self.work.is_program();
         if is_of_program
@@ -279,7 +293,9 @@ impl Server {
                 self.next_rail = (first + 1) % count;
                 vec![(in_turn(0), job.bytes)]
             }
-            NicSelection::Hash => vec![(rails.hashed(self.number, job.dst, number), job.bytes)],
+            NicSelection::Hash | NicSelection::Gpu => {
+                vec![(rails.hashed(self.number, job.dst, number), job.bytes)]
+            }
             NicSelection::LeastOutstanding => {
                 let steps = 0..count;
                 let step = steps.min_by_key(|&step| self.outstanding[in_turn(step) as usize]).unwrap_or(0);
@@ -353,9 +369,9 @@ impl Server {
                     self.calculations.begin(ctx.world, at, op);
                     ctx.out.timer(at, Message::Wake);
                 }
-                Action::Send { dst, bytes, number, class, group } => {
+                Action::Send { dst, bytes, number, class, group, nic } => {
                     let job = Job { group, class, ..Job::new(dst, bytes, ctx.now) };
-                    self.begin(ctx, job, number);
+                    self.begin_at(ctx, job, number, nic);
                 }
             }
         }

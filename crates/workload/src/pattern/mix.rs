@@ -67,7 +67,7 @@ impl Mix {
         }
         let mut works: Vec<Vec<(u16, HostWork)>> = vec![Vec::new(); setting.endpoints.count() as usize];
         let mut groups: Vec<String> = Vec::new();
-        let (mut cuts, mut overlaps) = (Vec::new(), Vec::new());
+        let (mut cuts, mut overlaps, mut outline) = (Vec::new(), Vec::new(), Vec::new());
         let mut occupied: Vec<BTreeSet<HostId>> = Vec::new();
         let mut total_messages = Some(0u64);
         let count = narrow::<u32>(self.parts.len());
@@ -96,6 +96,10 @@ impl Mix {
                 return Err(WorkloadError::parameter("parts", "at most 65536 groups", groups.len()));
             }
             cuts.append(&mut plan.cuts);
+            if !plan.outline.is_empty() {
+                outline.push(format!("parts.{i}"));
+                outline.append(&mut plan.outline);
+            }
             let within = |part: &String| format!("parts.{i}.{part}");
             overlaps.extend(
                 plan.overlaps
@@ -118,7 +122,7 @@ impl Mix {
             total_messages = total_messages.zip(plan.total_messages).and_then(|(sum, n)| sum.checked_add(n));
         }
         let hosts = works.into_iter().map(HostWork::merge).collect();
-        Ok(Plan { hosts, total_messages, groups, cuts, rails: None, overlaps })
+        Ok(Plan { hosts, total_messages, groups, cuts, rails: None, overlaps, outline })
     }
 }
 

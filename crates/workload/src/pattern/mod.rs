@@ -9,10 +9,12 @@ mod collective;
 mod flow_list;
 mod flows;
 mod goal;
+mod gpu_collective;
 mod hotspot;
 mod htsim_matrix;
 mod idle;
 mod incast;
+mod kv_transfer;
 mod lines;
 mod mix;
 mod ns3_flows;
@@ -23,6 +25,7 @@ mod poisson;
 mod shuffle;
 mod skeleton;
 mod stencil;
+mod training;
 mod uniform;
 mod worst_case;
 
@@ -34,10 +37,12 @@ pub use chakra::Chakra;
 pub use collective::{Algorithm, Collective};
 pub use flow_list::FlowList;
 pub use goal::Goal;
+pub use gpu_collective::GpuCollective;
 pub use hotspot::{Degree, HotSources, Hotspot, Severity, Victim};
 pub use htsim_matrix::{HtsimMatrix, StartUnit};
 pub use idle::Idle;
-pub use incast::Incast;
+pub use incast::{Incast, Receivers, Spacing};
+pub use kv_transfer::{KvTransfer, Prompts};
 pub use mix::{Mix, Part};
 pub use ns3_flows::Ns3Flows;
 pub use off_diagonal::OffDiagonal;
@@ -46,6 +51,7 @@ pub use poisson::Poisson;
 pub use shuffle::Shuffle;
 pub use skeleton::{Application, Scale, ScaleTable, Skeleton};
 pub use stencil::Stencil;
+pub use training::{Dtype, LayerTime, TrainingPreset, TrainingStep};
 pub use uniform::Uniform;
 pub use worst_case::WorstCase;
 
@@ -68,9 +74,12 @@ kinds! {
         "stencil" => Stencil(Stencil),
         "poisson" => Poisson(Poisson),
         "collective" => Collective(Collective),
+        "gpu-collective" => GpuCollective(GpuCollective),
+        "training-step" => TrainingStep(TrainingStep),
         "skeleton" => Skeleton(Skeleton),
         "goal" => Goal(Goal),
         "chakra" => Chakra(Chakra),
+        "kv-transfer" => KvTransfer(KvTransfer),
         "bernoulli" => Bernoulli(Bernoulli),
         "bursty" => Bursty(Bursty),
         "hotspot" => Hotspot(Hotspot),

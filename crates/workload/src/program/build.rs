@@ -226,7 +226,7 @@ pub(crate) fn check(ranks: Vec<CheckedRank>, rounds: u32, overhead: Time) -> Res
         rank.inbound = inbound.into();
         claim(dst, count, rank, unclaimed)?;
     }
-    Ok(Program { ranks, rounds, overhead })
+    Ok(Program { ranks, rounds, overhead, cpus_per_nic: None })
 }
 
 /// Finds the channel of every receive, and checks that there are as many receives as messages.

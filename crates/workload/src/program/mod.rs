@@ -52,6 +52,8 @@ pub enum Action {
         class: u8,
         /// Group of the plan.
         group: u16,
+        /// The NIC of the server by which it leaves and arrives; `None` where the server's rule chooses.
+        nic: Option<u16>,
     },
     /// Call [`on_wake`](crate::HostWork::on_wake) with this operation.
     Wake {
@@ -145,9 +147,16 @@ pub(crate) struct Program {
     rounds: u32,
     /// CPU time of a send and of a receive.
     overhead: Time,
+    /// How many consecutive CPUs of a rank belong to one NIC, by which what they send leaves; `None` where NICs are chosen by the server's rule.
+    cpus_per_nic: Option<u16>,
 }
 
 impl Program {
+    /// Lets messages leave by the NICs to which the CPUs of their sends belong: as many to each.
+    pub(crate) fn with_own_nics(self, cpus_per_nic: u16) -> Self {
+        Program { cpus_per_nic: Some(cpus_per_nic), ..self }
+    }
+
     /// How many ranks there are.
     pub(crate) fn ranks(&self) -> u32 {
         narrow::<u32>(self.ranks.len())

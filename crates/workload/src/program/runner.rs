@@ -284,6 +284,7 @@ impl Runner {
             number: self.names.outside(channel.first * rounds + place),
             class: 0,
             group: operation.group.into(),
+            nic: self.placed.program.cpus_per_nic.map(|cpus| operation.cpu / cpus),
         });
     }
 

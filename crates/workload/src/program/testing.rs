@@ -71,7 +71,7 @@ pub(crate) fn execute(
             };
             match action {
                 Action::Wake { at, op } => schedule(at, host, Call::Wake(op)),
-                Action::Send { dst, bytes, number, class, group } => {
+                Action::Send { dst, bytes, number, class, group, nic: _ } => {
                     let mut later = || Time(now.0 + rng.random_range(0..=latency.0));
                     let (arrival, departure) = (later(), later());
                     schedule(arrival, dst, Call::Received(host, number));

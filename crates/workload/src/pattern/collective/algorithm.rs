@@ -50,11 +50,11 @@ impl Algorithm {
 
 /// What one rank does in one step: at most one message out and one in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::pattern) struct Step {
+pub(crate) struct Step {
     /// Receiver, and the blocks that it gets.
-    pub(in crate::pattern) to: Option<(u32, Vec<u32>)>,
+    pub(crate) to: Option<(u32, Vec<u32>)>,
     /// Sender.
-    pub(in crate::pattern) from: Option<u32>,
+    pub(crate) from: Option<u32>,
 }
 
 impl Step {
@@ -69,7 +69,7 @@ impl Step {
 
 impl Algorithm {
     /// How many steps there are for `p` ranks.
-    pub(in crate::pattern) fn steps(self, p: u32) -> u32 {
+    pub(crate) fn steps(self, p: u32) -> u32 {
         let (folds, log) = (2 * u32::from(!p.is_power_of_two()), p.ilog2());
         match self {
             Algorithm::RingAllreduce => 2 * (p - 1),
@@ -83,7 +83,7 @@ impl Algorithm {
     }
 
     /// Into how many blocks `size` is divided, as evenly as it goes; 1 where every block has the whole size.
-    pub(in crate::pattern) fn parts(self, p: u32) -> u32 {
+    pub(crate) fn parts(self, p: u32) -> u32 {
         match self {
             Algorithm::RingAllreduce => p,
             Algorithm::Rabenseifner => 1 << p.ilog2(),
@@ -95,7 +95,7 @@ impl Algorithm {
     ///
     /// Blocks are parts of the vector (ring, Rabenseifner), the vector itself (0), the contributions of ranks
     /// (allgather), or in an all-to-all the distances from source to destination.
-    pub(in crate::pattern) fn step(self, p: u32, rank: u32, step: u32) -> Step {
+    pub(crate) fn step(self, p: u32, rank: u32, step: u32) -> Step {
         let ahead = |distance: u32| (rank + distance) % p;
         let behind = |distance: u32| (rank + p - distance % p) % p;
         let power = || 1u32 << step;
