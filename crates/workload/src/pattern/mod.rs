@@ -13,7 +13,7 @@ mod hotspot;
 mod htsim_matrix;
 mod idle;
 mod incast;
-mod lines;
+pub(crate) mod lines;
 mod mix;
 mod ns3_flows;
 mod off_diagonal;
