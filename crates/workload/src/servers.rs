@@ -196,6 +196,14 @@ impl Endpoints<'_> {
         if self.rails.is_some() { "servers" } else { "hosts" }
     }
 
+    /// The name of one of them.
+    pub(crate) fn name(&self, endpoint: u32) -> String {
+        match self.rails {
+            Some(_) => format!("server {endpoint}"),
+            None => format!("host {}", self.network.node_name(endpoint)),
+        }
+    }
+
     /// The host of the network that stands for one of them: a server's first NIC.
     fn first(&self, endpoint: u32) -> HostId {
         self.rails.map_or(endpoint, |rails| rails.nic(endpoint, 0))
