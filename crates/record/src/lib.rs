@@ -50,6 +50,7 @@ mod channel_tally;
 #[cfg(test)]
 mod counts_arrive;
 mod estimate;
+mod jobs;
 mod node_records;
 mod outcome;
 mod packets;
@@ -68,6 +69,7 @@ pub mod whole;
 
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
 pub use estimate::Estimate;
+pub use jobs::{CollectiveRecord, JobNames, JobRecord, JobRecords, JobSummary, RankRecord};
 pub use node_records::{
     DecisionRow, FlowObservationRecord, PacketStatisticsRow, ReceiverRecord, SenderRecord, WindowRow,
 };

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use self::flows::{FlowRecord, PartRecord, join_parts};
 pub(crate) use self::totals::picoseconds;
 pub use self::totals::{ConWeaveCount, DecisionCount, EntryCount, PacketCounts, ReorderingCount, Totals};
+use crate::jobs::JobRecords;
 use crate::packets::{FlowPacketRecord, LatencyRecord, PacketStatistics, TraceRecord};
 use crate::series::Series;
 
@@ -59,6 +60,8 @@ pub struct Records {
     pub latencies: Vec<LatencyRecord>,
     /// Packets that were traced, in order of (`time`, `channel`).
     pub trace: Series<TraceRecord>,
+    /// What jobs took; nothing where there are none.
+    pub jobs: JobRecords,
     /// Totals of the run.
     pub totals: Totals,
 }
@@ -84,6 +87,7 @@ impl Default for Records {
             packets: BTreeMap::new(),
             latencies: Vec::new(),
             trace: Series::default(),
+            jobs: JobRecords::default(),
             totals: Totals::default(),
         }
     }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::breakdown::{self, ChannelSummary, GroupSummary, WindowSummary};
+use crate::jobs::JobSummary;
 use crate::packets::PacketPathSummary;
 use crate::records::{GapRecord, Records, Totals, picoseconds};
 use crate::series::{Series, SeriesError};
@@ -64,6 +65,9 @@ pub struct Summary {
     /// Payload delivered from the end of the warm-up to the end of the load by all flows, finished or not, over that
     /// time, in bit/s. `None` if the load ended in the warm-up.
     pub throughput_bps: Option<f64>,
+    /// What jobs took, by name: those of the scenario, or the programs among its workload; absent where there are none.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub jobs: IndexMap<String, JobSummary>,
     /// Flows by kind of traffic.
     pub groups: IndexMap<String, GroupSummary>,
     /// Intervals of time that are measured on their own.
@@ -268,6 +272,7 @@ impl Summary {
             by_size: tally.by_size(),
             goodput_bps: tally.goodput(),
             throughput_bps: tally.throughput(load_end),
+            jobs: records.jobs.summaries(),
             groups: tally.groups(&records.groups, load_end),
             windows: breakdown::windows(records)?,
             channels: breakdown::channels(records, &channels),

@@ -21,8 +21,6 @@ impl Scenario {
 #[derive(Default)]
 struct Written<'a> {
     path: String,
-    /// Whether it is one of a list of tables.
-    is_item: bool,
     lines: Vec<&'a str>,
     keys: Vec<&'a str>,
     /// Its `kind`.
@@ -34,12 +32,7 @@ fn annotated(text: &str, chapters: &[Chapter]) -> String {
     for line in text.lines() {
         if let Some(header) = line.strip_prefix('[') {
             let path = header.trim_matches(['[', ']']).to_owned();
-            tables.push(Written {
-                path,
-                is_item: header.starts_with('['),
-                lines: vec![line],
-                ..Written::default()
-            });
+            tables.push(Written { path, lines: vec![line], ..Written::default() });
             continue;
         }
         let table = tables.last_mut().expect("there is a first");
@@ -84,9 +77,12 @@ fn annotated(text: &str, chapters: &[Chapter]) -> String {
 /// The fields that a table may have: those of its kind, and those that all kinds have.
 fn fields<'a>(table: &Written<'_>, chapters: &'a [Chapter]) -> Vec<&'a FieldInfo> {
     let mut found: Vec<&FieldInfo> = Vec::new();
-    for chapter in chapters.iter().filter(|chapter| chapter.path == table.path) {
+    // A job's workload is of the same kinds, without the fields that a job has for itself.
+    let is_of_job = table.path == "jobs.workload";
+    let path = if is_of_job { "workload" } else { table.path.as_str() };
+    for chapter in chapters.iter().filter(|chapter| chapter.path == path) {
         let entry = match chapter.choice {
-            None if table.is_item => None,
+            None if is_of_job => None,
             None => chapter.entries.first(),
             Some("kind") => chapter.entries.iter().find(|entry| Some(entry.name) == table.kind),
             Some(_) => None,

@@ -1,18 +1,20 @@
 //! Which numbers a run will have, computed before it runs.
 
 use netloom_record::{
-    ChannelRecord, ChannelWindowRecord, DecisionCount, FlowRecord, NamedChannel, PacketStatistics, Records,
-    Series, Status, Summary, Window,
+    ChannelRecord, ChannelWindowRecord, CollectiveRecord, DecisionCount, FlowRecord, JobNames, JobRecord,
+    JobRecords, NamedChannel, PacketStatistics, Records, Series, Status, Summary, Window,
 };
 use netloom_topology::Network;
 use netloom_units::{Time, narrow};
+use netloom_workload::Plan;
 
 use crate::run::summary_options;
 use crate::scenario::Scenario;
 
 /// The summary of a run in which every group completes a flow of every size bin, every tier has a channel, and every window and
 /// named channel was measured.
-pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String]) -> Summary {
+pub(crate) fn outline(scenario: &Scenario, network: &Network, plan: &Plan) -> Summary {
+    let groups = plan.groups.as_slice();
     let options = summary_options(scenario);
     let measure = &scenario.measure;
     // The smallest flow of every bin.
@@ -65,6 +67,7 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
             .take(if measure.packets { groups.len() } else { 0 })
             .flat_map(|group| (0..classes).map(move |class| ((group, class), packets())))
             .collect(),
+        jobs: jobs(plan),
         window_channels: (0..narrow::<u16>(measure.windows.len())).map(window_channel).collect(),
         ..Records::default()
     };
@@ -73,6 +76,21 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
         (Some(records.totals.simulated), Some(options.warm_up));
     records.totals.decisions.insert(scenario.routing.selector_name().to_owned(), DecisionCount::default());
     Summary::new(&records, &options, Status::Complete).expect("so few flows stay in memory")
+}
+
+/// Jobs that took some time, with a collective each if they have any that moves data.
+fn jobs(plan: &Plan) -> JobRecords {
+    let mut records = JobRecords::default();
+    for (number, job) in (0..).zip(&plan.jobs) {
+        records.jobs.push(JobNames { name: job.name.clone(), ranks: 1, repetitions: 1 });
+        records.repetitions.push(JobRecord { job: number, end: Some(Time(1)), ..JobRecord::default() });
+        if let Some(factor) = job.collectives().iter().find_map(|one| one.kind.bus_factor(one.ranks)) {
+            let mut collective = CollectiveRecord { job: number, ..CollectiveRecord::default() };
+            collective.complete(Time(1), Some(factor));
+            records.collectives.push(collective);
+        }
+    }
+    records
 }
 
 /// Packets over every number of channels that is likely.

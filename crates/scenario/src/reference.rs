@@ -11,7 +11,7 @@ use netloom_transport::preset as transport;
 use netloom_transport::{Congestion, Reliability, Reorder, Shaping, TransportOptions};
 use netloom_units::Bytes;
 use netloom_units::kind::{Kind, KindInfo, describe, describe_table};
-use netloom_workload::{Options, Pattern, PlanContext, Servers, Size, Table};
+use netloom_workload::{Job, Options, Pattern, PlanContext, Servers, Size, Straggler, Table};
 
 use crate::routing::RoutingFields;
 
@@ -81,6 +81,16 @@ pub fn reference() -> Vec<Chapter> {
         axis::<Pattern>("workload", "Who sends what to whom, and when."),
         table::<Options>("workload-options", "workload", "Fields that every workload has."),
         sizes(),
+        table::<Job>(
+            "jobs",
+            "jobs",
+            "Jobs: work with an end, on ranks of its own; each `[[jobs]]` table is one job.",
+        ),
+        table::<Straggler>(
+            "stragglers",
+            "jobs.stragglers",
+            "Ranks of a job that calculate more slowly than its program says.",
+        ),
         axis::<Fault>(
             "faults",
             "Links and switches that fail, lose packets or slow down; each `[[faults]]` table is one fault.",

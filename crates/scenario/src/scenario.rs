@@ -7,8 +7,9 @@ use netloom_routing::{Routing, preset};
 use netloom_sim::{Fault, Measure};
 use netloom_topology::{FatTree, Topology};
 use netloom_transport::Transport;
-use netloom_workload::{Pattern, Permutation, Servers, Workload};
+use netloom_workload::{Idle, Job, Pattern, Permutation, Servers, Workload};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::document::{Node, Value};
 use crate::read::read as read_value;
@@ -38,8 +39,10 @@ pub struct Scenario {
     pub routing: Routing,
     /// What a host does.
     pub transport: Transport,
-    /// Who sends what, when.
+    /// Who sends what, when; with jobs, the traffic beside them.
     pub workload: Workload,
+    /// Work with an end on ranks of its own.
+    pub jobs: Vec<Job>,
     /// Links that are slow or gone.
     pub faults: Vec<Fault>,
     /// What to measure, and for how long.
@@ -58,6 +61,7 @@ impl Default for Scenario {
             routing: preset::PRESETS[0].routing(),
             transport: Transport::default(),
             workload: Workload::new(Pattern::Permutation(Permutation::default())),
+            jobs: Vec::new(),
             faults: Vec::new(),
             measure: Measure::default(),
         }
@@ -76,6 +80,8 @@ struct Written<'a> {
     routing: &'a Routing,
     transport: &'a Transport,
     workload: &'a Workload,
+    #[serde(skip_serializing_if = "<[Job]>::is_empty")]
+    jobs: &'a [Job],
     faults: &'a [Fault],
     measure: &'a Measure,
 }
@@ -112,7 +118,13 @@ impl Scenario {
             let problem = Problem::new("", message).at(&document.nearest_place([field]));
             return Err(problem.help("`netloom study FILE` runs it").into());
         }
-        let mut complete = Node::from_value("default", &Scenario::default().written())?;
+        let mut default = Scenario::default();
+        // Beside jobs there is nothing, unless something is written.
+        let has_jobs = |jobs: &Node| !matches!(&jobs.value, Value::Array(jobs) if jobs.is_empty());
+        if document.at(["jobs"]).is_some_and(has_jobs) {
+            default.workload = Workload::new(Pattern::Idle(Idle::default()));
+        }
+        let mut complete = Node::from_value("default", &default.written())?;
         // Routing schemes and transports start from their preset, not from the default.
         if let Some(table) = complete.as_table_mut() {
             table.remove("routing");
@@ -156,6 +168,7 @@ impl Scenario {
             routing: &self.routing,
             transport: &self.transport,
             workload: &self.workload,
+            jobs: &self.jobs,
             faults: &self.faults,
             measure: &self.measure,
         }
@@ -172,6 +185,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let routing = root.node("routing");
     let transport = root.node("transport");
     let workload = root.required("workload");
+    let jobs = root.node("jobs");
     let faults = root.required_node("faults");
     let measure = root.required("measure");
     root.finish();
@@ -179,7 +193,8 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let fabric = fabric.and_then(|node| read_fabric(&node, problems));
     let transport = read_transport(transport.as_ref(), problems);
     let name = name.and_then(|node| read_name(&node, problems));
-    let faults = faults.and_then(|node| read_faults(&node, problems));
+    let jobs = jobs.map_or(Some(Vec::new()), |node| read_list(&node, "jobs", problems));
+    let faults = faults.and_then(|node| read_list(&node, "faults", problems));
     Some(Scenario {
         name: name?,
         seed: seed?,
@@ -189,6 +204,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
         routing: routing?,
         transport: transport?,
         workload: workload?,
+        jobs: jobs?,
         faults: faults?,
         measure: measure?,
     })
@@ -213,18 +229,19 @@ fn read_fabric(node: &Node, problems: &mut Vec<Problem>) -> Option<Fabric> {
     Some(Fabric { options: options?, queue: queue?, flow_control: flow_control? })
 }
 
-fn read_faults(node: &Node, problems: &mut Vec<Problem>) -> Option<Vec<Fault>> {
+/// A list of tables, each of which is read for itself.
+fn read_list<T: DeserializeOwned>(node: &Node, name: &str, problems: &mut Vec<Problem>) -> Option<Vec<T>> {
     let Value::Array(items) = &node.value else {
         let message = format!("expected a list of tables, found {}", node.describe());
-        problems.push(Problem::new("faults", message).at(&node.place).help("write [[faults]]"));
+        problems.push(Problem::new(name, message).at(&node.place).help(format!("write [[{name}]]")));
         return None;
     };
-    let faults: Vec<Option<Fault>> = items
+    let items: Vec<Option<T>> = items
         .iter()
         .enumerate()
-        .map(|(i, item)| report(read_value(item, &format!("faults.{i}")), problems))
+        .map(|(i, item)| report(read_value(item, &format!("{name}.{i}")), problems))
         .collect();
-    faults.into_iter().collect()
+    items.into_iter().collect()
 }
 
 /// A document whose file names are absolute, so that it means the same wherever it is read again.
@@ -242,6 +259,16 @@ fn each_file(document: &mut Node, visit: &mut impl FnMut(&mut Node)) {
     }
     if let Some(workload) = document.at_mut(&["workload"]) {
         each_file_of_workload(workload, visit);
+    }
+    if let Some(Node { value: Value::Array(jobs), .. }) = document.at_mut(&["jobs"]) {
+        for job in jobs {
+            if let Some(node) = job.at_mut(&["placement", "file"]) {
+                visit(node);
+            }
+            if let Some(workload) = job.at_mut(&["workload"]) {
+                each_file_of_workload(workload, visit);
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use netloom_topology::Topology;
 use netloom_transport::preset as transport;
 use netloom_transport::{Congestion, Reliability, Shaping, TransportOptions};
 use netloom_units::kind::Kind;
-use netloom_workload::{Servers, Workload};
+use netloom_workload::{Job, Servers, Workload};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -77,6 +77,7 @@ pub fn properties(generator: &mut SchemaGenerator) -> Map<String, Value> {
         ("routing", routing(generator)),
         ("transport", transport_table(generator)),
         ("workload", changes(Workload::json_schema(generator).to_value())),
+        ("jobs", json!({ "type": "array", "items": generator.subschema_for::<Job>() })),
         ("faults", json!({ "type": "array", "items": generator.subschema_for::<Fault>() })),
         ("measure", generator.subschema_for::<Measure>().to_value()),
     ];

@@ -9,6 +9,7 @@ use netloom_routing::{Forwarding, Routing, channels};
 use netloom_topology::{ChannelId, HostId, Network, NodeId};
 use netloom_transport::Transport;
 use netloom_units::{Bytes, Invalid, Time};
+use netloom_workload::JobPlan;
 
 use crate::epochs::Epochs;
 use crate::message::Message;
@@ -74,6 +75,8 @@ pub(crate) struct World {
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// What nodes are made from.
     pub(crate) wiring: Wiring,
+    /// The jobs of the run.
+    pub(crate) jobs: Vec<JobPlan>,
     /// Calculations of programs under way.
     pub(crate) calculations: AtomicU64,
 }

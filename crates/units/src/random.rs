@@ -73,6 +73,12 @@ pub enum Work {
     Source = 6,
     /// Parts of a mix; seeds streams of their own. Index: the part.
     Part = 7,
+    /// Jobs; seeds streams of their own. Index: the job.
+    Job = 8,
+    /// Which ranks of a job are stragglers. Index: the entry of the list.
+    Stragglers = 9,
+    /// How much slower a straggler is. Index: the rank.
+    Slowness = 10,
 }
 
 impl Work {

@@ -1,13 +1,14 @@
 //! A workload built for a network: the work of every host.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::vec;
 
 use netloom_topology::{HostId, Network, NodeId};
-use netloom_units::kind::Kind;
-use netloom_units::kind;
+use netloom_units::kind::{self, Kind};
 use netloom_units::{Bytes, Time, narrow};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -16,7 +17,7 @@ use crate::arrivals::Arrivals;
 use crate::closed::Closed;
 use crate::frames::Frames;
 use crate::merge::Merge;
-use crate::program::{Action, Placed, Program, Runner};
+use crate::program::{Action, CollectiveInfo, Placed, Program, RankLog, Runner, Slowness};
 use crate::servers::{Endpoints, Rails};
 use crate::{Options, Pattern, WorkloadError};
 
@@ -139,6 +140,38 @@ pub struct Plan {
     pub overlaps: Vec<Overlap>,
     /// What the workload is about, in lines for the user; empty where its fields say all.
     pub outline: Vec<String>,
+    /// The jobs: those of the scenario, or else the programs among the workload.
+    pub jobs: Vec<JobPlan>,
+}
+
+/// A job: work with an end, on ranks of its own.
+#[derive(Clone, Debug)]
+pub struct JobPlan {
+    /// What it is called.
+    pub name: String,
+    /// The host of every rank; the server, where these have several NICs.
+    pub hosts: Box<[HostId]>,
+    /// Its groups of the plan.
+    pub groups: Range<u16>,
+    /// How often it does its work; once where it is no program.
+    pub repetitions: u32,
+    /// When it may begin.
+    pub start: Time,
+    /// How many messages it sends, where that is known beforehand.
+    pub messages: Option<u64>,
+    pub(crate) program: Option<Arc<Placed>>,
+}
+
+impl JobPlan {
+    /// Whether it is a program, of which ranks take notes; of others only messages are known.
+    pub fn is_program(&self) -> bool {
+        self.program.is_some()
+    }
+
+    /// The collective operations of one repetition.
+    pub fn collectives(&self) -> &[CollectiveInfo] {
+        self.program.as_deref().map_or(&[], Placed::collectives)
+    }
 }
 
 /// Two parts of a mix that have ranks of their own, on the same hosts.
@@ -161,6 +194,7 @@ impl Plan {
             rails: None,
             overlaps: Vec::new(),
             outline: Vec::new(),
+            jobs: Vec::new(),
         }
     }
 
@@ -366,6 +400,31 @@ impl HostWork {
         self.programs().find_map(Runner::unfinished)
     }
 
+    /// What the programs of this host noted of themselves in a run that ended at `end`.
+    pub fn take_logs(&mut self, end: Time) -> Vec<RankLog> {
+        let mut logs = Vec::new();
+        self.each_program(&mut |program| logs.push(program.take_log(end)));
+        logs
+    }
+
+    /// Says which jobs its programs are of: `first` jobs come before those that they knew of.
+    pub(crate) fn shift_jobs(&mut self, first: u16) {
+        self.each_program(&mut |program| program.shift_job(first));
+    }
+
+    /// Makes the calculations of some ranks of its program longer or shorter.
+    pub(crate) fn slow_down(&mut self, slow: &BTreeMap<u32, Slowness>) {
+        self.each_program(&mut |program| program.slow_down(slow));
+    }
+
+    fn each_program(&mut self, call: &mut dyn FnMut(&mut Runner)) {
+        match &mut self.source {
+            Source::Program(runner) => call(runner),
+            Source::Merge(works) => works.works_mut().for_each(|work| work.each_program(call)),
+            _ => {}
+        }
+    }
+
     /// Starts the program: called once, before any of the calls below. Every call appends what is to be done to
     /// `actions`, in order.
     pub fn begin(&mut self, now: Time, actions: &mut Vec<Action>) {
@@ -445,6 +504,23 @@ pub(crate) struct Setting<'a> {
     pub(crate) placement_seed: u64,
     /// The host of every rank.
     pub(crate) placed: Vec<HostId>,
+    /// How a job changes its workload.
+    pub(crate) job: JobSetting,
+}
+
+/// How a job changes its workload.
+#[derive(Clone, Debug)]
+pub(crate) struct JobSetting {
+    /// When it may begin.
+    pub(crate) start: Time,
+    /// How often it does what its kind says.
+    pub(crate) repetitions: u32,
+}
+
+impl Default for JobSetting {
+    fn default() -> Self {
+        JobSetting { start: Time::ZERO, repetitions: 1 }
+    }
 }
 
 impl Setting<'_> {
@@ -468,18 +544,33 @@ impl Setting<'_> {
 
     /// Every rank runs its part of a program; ranks that it has no part for idle.
     pub(crate) fn run(&self, program: Program) -> Plan {
-        let messages = program.messages();
         let ranks = program.ranks();
-        let placed = Placed::new(program, &self.placed[..ranks as usize], self.endpoints.count());
-        self.plan(Some(messages), |rank, host| {
-            let runner = || Runner::new(placed.clone(), rank, self.first_start(host));
-            if rank < ranks { HostWork::program(runner()) } else { HostWork::default() }
-        })
+        let program = program.times(self.job.repetitions);
+        let (messages, repetitions) = (program.messages(), program.rounds());
+        let hosts = &self.placed[..ranks as usize];
+        let placed = Placed::new(program, hosts, self.endpoints.count());
+        let plan = self.plan(Some(messages), |rank, host| {
+            if rank >= ranks {
+                return HostWork::default();
+            }
+            HostWork::program(Runner::new(placed.clone(), rank, self.first_start(host)))
+        });
+        let job = JobPlan {
+            name: String::new(),
+            hosts: hosts.into(),
+            groups: 0..0,
+            repetitions,
+            start: self.job.start,
+            messages: Some(messages),
+            program: Some(placed),
+        };
+        Plan { jobs: vec![job], ..plan }
     }
 
     /// When the first messages of a host start.
     pub(crate) fn first_start(&self, host: HostId) -> Time {
-        self.options.first_start(self.context.seed, host)
+        let jitter = self.options.first_start(self.context.seed, host);
+        Time(self.job.start.0.saturating_add(jitter.0))
     }
 }
 
@@ -516,19 +607,31 @@ pub(crate) fn build(
     context: &PlanContext,
     placement_seed: u64,
 ) -> Result<Plan, WorkloadError> {
-    let class = options.checked_class()?;
+    options.checked_class()?;
     let endpoints = Endpoints { network, rails: context.rails.as_ref() };
+    let placed = options.place(&endpoints, placement_seed)?;
+    let job = JobSetting::default();
+    build_placed(pattern, Setting { network, endpoints, context, options, placement_seed, placed, job })
+}
+
+/// Lays a pattern on the hosts of its ranks.
+pub(crate) fn build_placed(pattern: &Pattern, setting: Setting<'_>) -> Result<Plan, WorkloadError> {
+    let class = setting.options.checked_class()?;
+    let context = setting.context;
     let knows_gpus = match pattern {
         Pattern::GpuCollective(_) | Pattern::TrainingStep(_) | Pattern::Mix(_) | Pattern::Idle(_) => true,
-        _ => !endpoints.rails.is_some_and(|rails| rails.hold_gpus()),
+        _ => !setting.endpoints.rails.is_some_and(|rails| rails.hold_gpus()),
     };
     if !knows_gpus {
         let expected = "\"gpu-collective\" or \"training-step\" where the scale-up network of `servers` is ideal: others send between servers";
         return Err(WorkloadError::parameter("kind", expected, format!("\"{}\"", pattern.name())));
     }
-    let placed = options.place(&endpoints, placement_seed)?;
-    let mut plan =
-        pattern.build(&Setting { network, endpoints, context, options, placement_seed, placed })?;
+    let mut plan = pattern.build(&setting)?;
+    // A mix has named its own.
+    for job in plan.jobs.iter_mut().filter(|job| job.name.is_empty()) {
+        pattern.name().clone_into(&mut job.name);
+        job.groups = 0..u16::try_from(plan.groups.len()).unwrap_or(u16::MAX);
+    }
     let largest = plan.hosts.iter().flat_map(HostWork::programs).map(Runner::largest_message).max();
     if let Some(largest) = largest
         && let Err(expected) = context.check_message(largest)

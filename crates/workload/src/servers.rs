@@ -494,6 +494,15 @@ impl Endpoints<'_> {
         }
     }
 
+    /// The name of one of them.
+    pub(crate) fn name(&self, endpoint: u32) -> String {
+        match self.rails {
+            Some(rails) if matches!(rails.gpus, Gpus::Endpoints { .. }) => format!("GPU {endpoint}"),
+            Some(_) => format!("server {endpoint}"),
+            None => format!("host {}", self.network.node_name(endpoint)),
+        }
+    }
+
     /// The host of the network that stands for one of them: a server's or GPU's first NIC.
     fn first(&self, endpoint: u32) -> HostId {
         self.rails.map_or(endpoint, |rails| rails.nic(endpoint, 0))

@@ -78,13 +78,13 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
         write_file(file, netloom_report::draw(&network).as_bytes())?;
     }
     let whole = match &loaded.scenario.servers {
-        Some(servers) if servers.planes > 1 || servers.scale_up.is_some() => {
-            let whole = build_network(&loaded.scenario, &loaded.document)?;
-            let (hosts, switches, links) = (whole.hosts(), whole.switches(), whole.links().len());
-            Some(Whole { name: whole.name().to_owned(), hosts, switches, links, tiers: tiers(&whole) })
-        }
-        _ => None,
+        Some(_) => Some(build_network(&loaded.scenario, &loaded.document)?),
+        None => None,
     };
+    let whole = whole.filter(|whole| whole.components() > network.components()).map(|whole| {
+        let (hosts, switches, links) = (whole.hosts(), whole.switches(), whole.links().len());
+        Whole { name: whole.name().to_owned(), hosts, switches, links, tiers: tiers(&whole) }
+    });
     let description = Description {
         whole,
         metrics: network.metrics(),

@@ -27,12 +27,15 @@ const WINDOWS: &str = "windows.parquet";
 const PACKETS: &str = "packets.parquet";
 const LATENCY: &str = "latency.parquet";
 const TRACE: &str = "trace.parquet";
+const JOBS: &str = "jobs.parquet";
+const RANKS: &str = "ranks.parquet";
+const COLLECTIVES: &str = "collectives.parquet";
 const PERFORMANCE: &str = "performance.json";
 /// Made from an outcome by `netloom report`; it goes with the outcome that it shows.
 const REPORT: &str = "report.html";
 /// Made from an outcome by `netloom fct`.
 const FCT: &str = "fct.txt";
-const FILES: [&str; 17] = [
+const FILES: [&str; 20] = [
     SCENARIO,
     SUMMARY,
     FLOWS,
@@ -47,6 +50,9 @@ const FILES: [&str; 17] = [
     PACKETS,
     LATENCY,
     TRACE,
+    JOBS,
+    RANKS,
+    COLLECTIVES,
     PERFORMANCE,
     REPORT,
     FCT,

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    FLOW_SERIES, FLOWLETS, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PARTS, PERFORMANCE, SCENARIO,
-    SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
+    COLLECTIVES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, JOBS, LATENCY, LINKS, OutcomeError, PACKETS, PARTS,
+    PERFORMANCE, RANKS, SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
 };
+use crate::jobs::{CollectiveRecord, JobRecord, RankRecord};
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::performance::Performance;
 use crate::records::{
@@ -144,6 +145,30 @@ impl Outcome {
         self.table_if_any(TRACE)
     }
 
+    /// The repetitions of jobs; empty if there were no jobs.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn jobs(&self) -> Result<Vec<JobRecord>, OutcomeError> {
+        self.table_if_any(JOBS)
+    }
+
+    /// What the ranks of jobs did; empty if there were no jobs.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn ranks(&self) -> Result<Vec<RankRecord>, OutcomeError> {
+        self.table_if_any(RANKS)
+    }
+
+    /// The collective operations of jobs; empty if there were none.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn collectives(&self) -> Result<Vec<CollectiveRecord>, OutcomeError> {
+        self.table_if_any(COLLECTIVES)
+    }
+
     fn table_if_any<R: Row>(&self, name: &'static str) -> Result<Vec<R>, OutcomeError> {
         if self.dir.join(name).exists() { self.table(name) } else { Ok(Vec::new()) }
     }
@@ -153,6 +178,7 @@ impl Outcome {
         let names = Names {
             groups: self.summary.groups.keys().cloned().collect(),
             windows: self.summary.windows.keys().cloned().collect(),
+            jobs: self.summary.jobs.keys().cloned().collect(),
             ..Names::default()
         };
         tables::read(open(&self.dir, name)?, &names).map_err(|error| corrupt(&self.dir, name, error))

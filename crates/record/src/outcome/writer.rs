@@ -9,8 +9,8 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::{
-    FILES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PARTS, PERFORMANCE,
-    SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS, outcome_around,
+    COLLECTIVES, FILES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, JOBS, LATENCY, LINKS, OutcomeError, PACKETS,
+    PARTS, PERFORMANCE, RANKS, SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS, outcome_around,
 };
 use crate::partial;
 use crate::performance::Performance;
@@ -154,6 +154,14 @@ impl OutcomeWriter {
         }
         if !records.trace.is_empty() {
             self.series(folder, TRACE, &records.trace, &names)?;
+        }
+        let jobs = &records.jobs;
+        if !jobs.is_empty() {
+            self.table(folder, JOBS, &jobs.repetitions, &names)?;
+            self.table(folder, RANKS, &jobs.ranks, &names)?;
+        }
+        if !jobs.collectives.is_empty() {
+            self.table(folder, COLLECTIVES, &jobs.collectives, &names)?;
         }
         Ok(())
     }

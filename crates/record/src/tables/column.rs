@@ -13,6 +13,8 @@ pub struct Names {
     pub(crate) groups: Vec<String>,
     /// Measured intervals of time.
     pub(crate) windows: Vec<String>,
+    /// Jobs.
+    pub(crate) jobs: Vec<String>,
     /// Whether the numbers themselves stand there, as nobody reads the table but who wrote it.
     pub(crate) are_numbers: bool,
 }
@@ -23,6 +25,7 @@ impl Names {
         Names {
             groups: records.groups.clone(),
             windows: records.windows.iter().map(|window| window.name.clone()).collect(),
+            jobs: records.jobs.jobs.iter().map(|job| job.name.clone()).collect(),
             are_numbers: false,
         }
     }

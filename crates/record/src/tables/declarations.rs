@@ -7,6 +7,7 @@ use netloom_parquet::{Error, Field, GroupWriter, RowGroup};
 use super::Row;
 use super::by_column::{ByColumn, CHUNK, TableColumn};
 use super::column::{Column, Name, Names, Optional, Plain};
+use crate::jobs::{CollectiveRecord, JobRecord, RankRecord};
 use crate::node_records::{
     DecisionRow, FlowObservationRecord, PacketStatisticsRow, ReceiverRecord, SenderRecord, WindowRow,
 };
@@ -293,6 +294,54 @@ table!(LatencyRecord {
     from: Plain("from_ps"),
     until: Plain("until_ps"),
     packets: Plain("packets"),
+});
+
+/// The name of a job.
+const JOB: Name = Name("job", |names| &names.jobs);
+
+table!(JobRecord {
+    job: JOB,
+    repetition: Plain("repetition"),
+    ranks: Plain("ranks"),
+    start: Plain("start_ps"),
+    end: Optional("end_ps"),
+    time: Optional("time_ps"),
+    computation: Plain("computation_ps"),
+    exposed: Plain("exposed_ps"),
+    waiting: Plain("waiting_ps"),
+    bytes: Plain("bytes"),
+    messages: Plain("messages"),
+});
+
+table!(RankRecord {
+    job: JOB,
+    rank: Plain("rank"),
+    repetition: Plain("repetition"),
+    host: Plain("host"),
+    start: Plain("start_ps"),
+    end: Optional("end_ps"),
+    computation: Plain("computation_ps"),
+    exposed: Plain("exposed_ps"),
+    waiting: Plain("waiting_ps"),
+    bytes: Plain("bytes"),
+    messages: Plain("messages"),
+});
+
+table!(CollectiveRecord {
+    job: JOB,
+    repetition: Plain("repetition"),
+    collective: Plain("collective"),
+    operation: Plain("operation"),
+    name: Plain("name"),
+    group: Plain("group"),
+    ranks: Plain("ranks"),
+    bytes: Plain("bytes"),
+    start: Plain("start_ps"),
+    last_start: Plain("last_start_ps"),
+    end: Optional("end_ps"),
+    time: Optional("time_ps"),
+    algbw: Optional("algbw_bps"),
+    busbw: Optional("busbw_bps"),
 });
 
 table!(TraceRecord {

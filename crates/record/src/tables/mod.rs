@@ -54,6 +54,9 @@ impl Records {
             OutcomeTable::Packets => Row::columns(&self.flow_packets.to_vec()?, &names),
             OutcomeTable::Latency => Row::columns(&self.latencies, &names),
             OutcomeTable::Trace => Row::columns(&self.trace.to_vec()?, &names),
+            OutcomeTable::Jobs => Row::columns(&self.jobs.repetitions, &names),
+            OutcomeTable::Ranks => Row::columns(&self.jobs.ranks, &names),
+            OutcomeTable::Collectives => Row::columns(&self.jobs.collectives, &names),
         })
     }
 }
@@ -90,11 +93,17 @@ pub enum OutcomeTable {
     Latency,
     /// One row per packet and channel that was traced.
     Trace,
+    /// One row per job and repetition.
+    Jobs,
+    /// One row per rank of a job and repetition.
+    Ranks,
+    /// One row per collective operation.
+    Collectives,
 }
 
 impl OutcomeTable {
     /// Every table.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::Flows,
         Self::Parts,
         Self::Links,
@@ -107,6 +116,9 @@ impl OutcomeTable {
         Self::Packets,
         Self::Latency,
         Self::Trace,
+        Self::Jobs,
+        Self::Ranks,
+        Self::Collectives,
     ];
 
     /// The name of its file, without the extension.
@@ -124,6 +136,9 @@ impl OutcomeTable {
             Self::Packets => "packets",
             Self::Latency => "latency",
             Self::Trace => "trace",
+            Self::Jobs => "jobs",
+            Self::Ranks => "ranks",
+            Self::Collectives => "collectives",
         }
     }
 }

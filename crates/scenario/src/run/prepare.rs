@@ -8,9 +8,11 @@ use netloom_sim::{ChannelEnds, Cut, Fault, SimConfig, Simulation};
 use netloom_topology::{BuildContext, Network, NodeId};
 use netloom_units::Time;
 use netloom_units::memory;
-use netloom_workload::{Plan, PlanContext};
+use netloom_workload::{Job, Plan, PlanContext, add_jobs};
 
-use super::problems::{invalid_problem, located, network_problem, sim_problem, workload_problem};
+use super::problems::{
+    invalid_problem, job_problem, located, network_problem, sim_problem, workload_problem,
+};
 use crate::document::Node;
 use crate::outline::outline;
 use crate::scenario::Scenario;
@@ -111,20 +113,17 @@ fn build(scenario: &Scenario, document: &Node) -> Result<Built, Problems> {
     let context = PlanContext { largest_message, until, rails, ..PlanContext::new(scenario.seed) };
     let plan =
         scenario.workload.plan(&network, &context).map_err(|error| workload_problem(&error, document))?;
+    let plan =
+        add_jobs(plan, &scenario.jobs, &network, &context).map_err(|error| job_problem(&error, document))?;
     check_busy(&network, &plan, document)?;
-    let (class, classes) = (scenario.workload.highest_class(), scenario.fabric.classes());
-    if usize::from(class) >= classes {
-        let known = format!("there are {classes}, numbered from 0; `fabric.classes` lists them");
-        let reason = format!("expected a traffic class that the fabric has ({known}), found {class}");
-        return Err(located(document, "workload", "class", &reason).into());
-    }
+    check_classes(scenario, document)?;
     if let Some((section, field, who)) = lacks_notifications(scenario) {
         let reason = format!(
             "{who} learns of congestion from notifications only: expected `fabric.qcn = {{}}`, found none"
         );
         return Err(located(document, section, field, &reason).into());
     }
-    let outline = outline(scenario, &network, &plan.groups);
+    let outline = outline(scenario, &network, &plan);
     let mut faults = scenario.faults.clone();
     faults.extend(plan.cuts.iter().map(|&ends| cut_between(&network, ends)));
     let config = SimConfig {
@@ -136,6 +135,22 @@ fn build(scenario: &Scenario, document: &Node) -> Result<Built, Problems> {
         seed: scenario.seed,
     };
     Ok(Built { network, config, plan, outline })
+}
+
+/// Refuses traffic classes that the fabric does not have.
+fn check_classes(scenario: &Scenario, document: &Node) -> Result<(), Problem> {
+    let classes = scenario.fabric.classes();
+    let of_workload = ("workload", "class".to_owned(), scenario.workload.highest_class());
+    let of_job = |(index, job): (usize, &Job)| ("jobs", format!("{index}.class"), job.class);
+    let mut all = std::iter::once(of_workload).chain(scenario.jobs.iter().enumerate().map(of_job));
+    match all.find(|(_, _, class)| usize::from(*class) >= classes) {
+        None => Ok(()),
+        Some((section, field, class)) => {
+            let known = format!("there are {classes}, numbered from 0; `fabric.classes` lists them");
+            let reason = format!("expected a traffic class that the fabric has ({known}), found {class}");
+            Err(located(document, section, &field, &reason))
+        }
+    }
 }
 
 /// A link that does not exist, as a fault.

@@ -22,6 +22,14 @@ pub(super) fn workload_problem(error: &WorkloadError, document: &Node) -> Proble
     }
 }
 
+/// What is wrong with a job, whose number in the list the error's field begins with.
+pub(super) fn job_problem(error: &WorkloadError, document: &Node) -> Problem {
+    match error {
+        WorkloadError::Parameter(invalid) => invalid_problem(invalid, "jobs", document),
+        other => located(document, "jobs", "", &other.to_string()),
+    }
+}
+
 pub(super) fn sim_problem(error: &SimError, document: &Node) -> Problem {
     match error {
         SimError::Fabric(invalid) => invalid_problem(invalid, "fabric", document),

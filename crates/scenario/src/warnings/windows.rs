@@ -90,9 +90,12 @@ pub(super) fn plb_below_idle(scenario: &Scenario, farthest: &Farthest) -> Option
 pub(super) fn faster_than_one_path(scenario: &Scenario, network: &Network) -> Option<String> {
     let keeps_its_path =
         scenario.routing.granularity.keeps_path() && scenario.transport.options.subflows == 1;
-    let fastest = (0..network.hosts()).map(|host| network.host_rate(host)).max()?;
+    // Between GPUs of a server there is one path; planes are alike.
+    let is_plane = |node| network.component(node) == network.component(0);
+    let fastest =
+        (0..network.hosts()).filter(|&host| is_plane(host)).map(|host| network.host_rate(host)).max()?;
     let between = network.links().iter().filter(|link| !network.is_host(link.a) && !network.is_host(link.b));
-    let slowest = between.map(|link| link.rate).min()?;
+    let slowest = between.filter(|link| is_plane(link.a)).map(|link| link.rate).min()?;
     (!keeps_its_path && slowest < fastest).then(|| {
         format!(
             "topology: hosts have links of {fastest}, switches of {slowest}, and a flow may take several of these at once: `ideal_fct_ps` is what one path allows, so that slowdowns can be \

@@ -81,6 +81,7 @@ impl Simulation {
             takes,
             telemetry,
             wiring,
+            jobs: plan.jobs.clone(),
             calculations: AtomicU64::new(0),
         };
         let groups = plan.groups.clone();

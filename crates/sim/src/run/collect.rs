@@ -9,6 +9,7 @@ use netloom_record::{
 };
 use netloom_routing::{Decisions, FlowKey};
 use netloom_units::Time;
+use netloom_workload::RankLog;
 use rustc_hash::FxHashMap;
 
 use crate::message::Message;
@@ -22,6 +23,7 @@ use crate::run::counts::{count_conweave, count_decisions, count_entries, count_r
 use crate::run::error::{ConservationError, RunError};
 use crate::run::final_state::FinalState;
 use crate::run::flow_observations::collect_flow_observations;
+use crate::run::jobs::Jobs;
 use crate::run::join::{Known, join};
 use crate::run::stall::find_deadlock;
 use crate::world::World;
@@ -119,6 +121,7 @@ pub(crate) fn collect(
 
     let mut records = Records { groups, ..Records::default() };
     collect_flow_observations(world, &mut nodes, &mut records)?;
+    let mut jobs = Jobs::new(&world.jobs, take_logs(&mut nodes, end));
     let mut parts = world.servers.as_ref().map(|servers| (servers, Gathered::default()));
     let mut metered = Metered::default();
     let mut by_nics = DecisionCount::default();
@@ -152,7 +155,10 @@ pub(crate) fn collect(
                     (servers.rails.server(flow.src), servers.rails.server(flow.dst));
                 parts.push(FlowRecord { src, dst: receiver * servers.rails.nics() + rail, ..flow });
             }
-            None => sink.flow(flow),
+            None => {
+                jobs.add(&flow);
+                sink.flow(flow);
+            }
         }
         Ok(())
     })?;
@@ -178,8 +184,13 @@ pub(crate) fn collect(
     if let Some((servers, parts)) = parts {
         let rails = &servers.rails;
         let nic = |place| rails.nic(place / rails.nics(), place % rails.nics());
-        records.parts = Some(join_parts(&parts.finish()?, rails.nics(), nic, |flow| sink.flow(flow))?);
+        let hand_on = |flow| {
+            jobs.add(&flow);
+            sink.flow(flow);
+        };
+        records.parts = Some(join_parts(&parts.finish()?, rails.nics(), nic, hand_on)?);
     }
+    records.jobs = jobs.finish();
 
     let decisions = count_decisions(world, by_nics, switching);
     let flowcut_entries = count_entries(&nodes, end);
@@ -205,6 +216,15 @@ pub(crate) fn collect(
     records.totals.packet_hops = hand_on_channels(world, &nodes, &records.totals, sink) - crossing;
     records.sort();
     Ok(records)
+}
+
+/// What the ranks of programs noted.
+fn take_logs(nodes: &mut [Node], end: Time) -> Vec<RankLog> {
+    let hosts = nodes.iter_mut().filter_map(|node| match node {
+        Node::Host(host) => Some(host),
+        _ => None,
+    });
+    hosts.flat_map(|host| host.work.take_logs(end)).collect()
 }
 
 /// When flows began, and when all were done.

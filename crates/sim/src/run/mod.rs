@@ -9,6 +9,7 @@ pub(crate) mod driven;
 pub(crate) mod error;
 pub(crate) mod final_state;
 pub(crate) mod flow_observations;
+pub(crate) mod jobs;
 pub(crate) mod join;
 pub(crate) mod layout;
 pub(crate) mod lengths;

@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use self::transfers::{Method, Operation, Schedule, Transfers};
 use crate::plan::Setting;
-use crate::program::{Accept, Program, RankBuilder, check};
+use crate::program::{Accept, CollectiveKind, Program, RankBuilder, check};
 use crate::servers::Gpus as Known;
 use crate::{NicSelection, ScaleUp, WorkloadError};
 use netloom_units::memory::Meter;
@@ -25,6 +25,9 @@ use netloom_units::{Bytes, Rate, Time, narrow};
 const CPUS: u16 = 3;
 const PORT: u16 = 1;
 const FREE: u16 = 2;
+
+/// Bytes that an operation takes: itself, its channel, what it waits for, its state.
+const BYTES_PER_OPERATION: u64 = 56;
 
 /// Pieces of an operation that a rank sends to one peer at a time, where it has several: enough that one is on its way while the one before is
 /// acknowledged.
@@ -119,6 +122,29 @@ impl Gpus {
         Time(self.scale_up.latency.0.saturating_add(self.scale_up.rate.serialize(bytes).0))
     }
 
+    /// Refuses programs that the memory has no room for, before they are made; a GPU has about this many operations.
+    ///
+    /// # Errors
+    /// How much memory there would have to be.
+    pub(crate) fn afford(&self, operations: u64) -> Result<(), String> {
+        let all = operations.saturating_mul(self.count().into());
+        let taken = Meter::default().take(all.saturating_mul(BYTES_PER_OPERATION));
+        taken.map_err(|error| format!("a program whose {all} operations {error}"))
+    }
+
+    /// How many operations of a GPU a collective takes.
+    pub(crate) fn operations(&self, comm: &Comm, operation: Operation, size: Bytes) -> u64 {
+        if comm.members.len() < 2 {
+            return 0;
+        }
+        if self.in_one_server(&comm.members) {
+            return 2;
+        }
+        let transfers = comm.schedule(self, operation, size).transfers(0).0.len() as u64;
+        // Inside servers a send is two.
+        transfers * 2 * u64::from(comm.channels) * u64::from(comm.chunks)
+    }
+
     /// The program of all servers, GPU by GPU, which runs `rounds` times; `groups` has the group of the plan of each kind of communication.
     ///
     /// # Errors
@@ -201,8 +227,9 @@ pub(crate) struct Comm {
     pub(crate) members: Rc<[u32]>,
     /// Its first tag: all of its messages have tags from here on, which no other kind of communication has.
     pub(crate) tag: u32,
-    /// The number of its kind.
+    /// The number of its kind, and its name.
     pub(crate) kind: u8,
+    pub(crate) name: &'static str,
     pub(crate) method: Method,
     /// Parts of an operation that go on side by side.
     pub(crate) channels: u32,
@@ -312,6 +339,7 @@ impl Builder<'_> {
         // By way of the GPU that has the rail of the destination, as NCCL's PXN does.
         let crosses = self.gpus.has_own_nics && from % k != to % k;
         let hop = (is_inside || crosses).then(|| self.calc(from, PORT, self.gpus.hop(bytes), after));
+        hop.iter().for_each(|&hop| self.ops.communicates(hop));
         let volume = &mut self.volumes[usize::from(kind)];
         let joined = self.gpus.joined;
         let stays = joined > 1 && from / joined == to / joined;
@@ -361,9 +389,12 @@ impl Builder<'_> {
             let (meeting, end) = match self.meetings.get(&key) {
                 Some(&both) => both,
                 None => {
+                    let begin = self.ops.len();
                     let meeting = self.calc(first, FREE, Time::ZERO, &[]);
                     let duration = self.gpus.time_inside(operation, n, size);
                     let end = self.calc(first, PORT, duration, &[meeting]);
+                    self.ops.communicates(end);
+                    self.note(comm, begin, (operation, size, number));
                     self.meetings.insert(key, (meeting, end));
                     (meeting, end)
                 }
@@ -375,6 +406,7 @@ impl Builder<'_> {
         let schedule = comm.schedule(self.gpus, operation, size);
         let start = if after.len() > 2 { vec![self.join(gpu, after)] } else { after.to_vec() };
         let place = comm.members.iter().position(|&member| member == gpu).unwrap_or(0);
+        let begin = self.ops.len();
         let mut last = Vec::new();
         for channel in 0..comm.channels {
             let order = comm.order(self.gpus, &schedule, channel);
@@ -415,7 +447,25 @@ impl Builder<'_> {
                 last.extend(ends.map(|(&op, _)| op));
             }
         }
+        self.note(comm, begin, (operation, size, number));
         if last.len() > 2 { vec![self.join(gpu, &last)] } else { last }
+    }
+
+    /// Notes that the operations from `begin` on are part of a collective.
+    fn note(&mut self, comm: &Comm, begin: usize, (operation, size, number): (Operation, Bytes, u32)) {
+        let kind = match operation {
+            Operation::AllReduce => CollectiveKind::AllReduce,
+            Operation::AllGather => CollectiveKind::AllGather,
+            Operation::ReduceScatter => CollectiveKind::ReduceScatter,
+            Operation::AllToAll => CollectiveKind::AllToAll,
+            Operation::Broadcast => CollectiveKind::Broadcast,
+        };
+        let (ranks, root) = (narrow::<u32>(comm.members.len()), comm.members[0]);
+        let group = if comm.name.is_empty() { String::new() } else { format!("{} {root}", comm.name) };
+        self.ops.name_collectives(comm.name, &group);
+        // Numbers are those of a step's operations, of which there are fewer than memory has room for.
+        let tag = number.wrapping_mul(narrow::<u32>(KINDS)).wrapping_add(comm.kind.into());
+        self.ops.part_of_gpu(begin, (tag, root), (kind, ranks, size));
     }
 }
 

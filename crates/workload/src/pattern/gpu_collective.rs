@@ -108,6 +108,7 @@ impl GpuCollective {
             members: groups.of(0),
             tag: 0,
             kind: 0,
+            name: "",
             method: self.algorithm,
             channels: self.channels,
             chunks: self.chunks,
@@ -121,6 +122,9 @@ impl GpuCollective {
                 return Err(WorkloadError::parameter("algorithm", expected, found));
             }
         }
+        let afford = gpus.afford(gpus.operations(&comm, self.operation, self.size));
+        afford
+            .map_err(|problem| WorkloadError::parameter("chunks", "fewer, or fewer `channels`", problem))?;
         let program = gpus.program(gpus.servers, self.repeat, [0; KINDS], |builder, gpu| {
             let start = (self.compute > Time::ZERO).then(|| builder.compute(gpu, self.compute, &[]));
             let comm = comm.among(groups.of(gpu));

@@ -10,7 +10,7 @@ use crate::WorkloadError;
 const LONGEST_LINE: u64 = 1 << 16;
 
 /// The lines of a file that hold something, with their numbers.
-pub(super) struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     file: &'a Path,
     reader: BufReader<File>,
     text: String,
@@ -18,14 +18,14 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn open(file: &'a Path) -> Result<Self, WorkloadError> {
+    pub(crate) fn open(file: &'a Path) -> Result<Self, WorkloadError> {
         let input =
             File::open(file).map_err(|source| WorkloadError::Read { file: file.to_owned(), source })?;
         Ok(Lines { file, reader: BufReader::new(input), text: String::new(), number: 0 })
     }
 
     /// The next line, without the spaces around it; empty lines and comments (`#`) are skipped.
-    pub(super) fn next(&mut self) -> Result<Option<(u64, &str)>, WorkloadError> {
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, &str)>, WorkloadError> {
         loop {
             self.text.clear();
             let read = self.reader.by_ref().take(LONGEST_LINE).read_line(&mut self.text);

@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, MapAccess};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{HostWork, Overlap, Plan, Setting, build};
+use crate::plan::{HostWork, JobPlan, Overlap, Plan, Setting, build};
 use crate::random::Work;
 use crate::{Options, Pattern, PlanContext, WorkloadError};
 
@@ -67,7 +67,8 @@ impl Mix {
         }
         let mut works: Vec<Vec<(u16, HostWork)>> = vec![Vec::new(); setting.endpoints.count() as usize];
         let mut groups: Vec<String> = Vec::new();
-        let (mut cuts, mut overlaps, mut outline) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut cuts, mut overlaps) = (Vec::new(), Vec::new());
+        let (mut jobs, mut outline) = (Vec::new(), Vec::new());
         let mut occupied: Vec<BTreeSet<HostId>> = Vec::new();
         let mut total_messages = Some(0u64);
         let count = narrow::<u32>(self.parts.len());
@@ -100,6 +101,12 @@ impl Mix {
                 outline.push(format!("parts.{i}"));
                 outline.append(&mut plan.outline);
             }
+            plan.hosts.iter_mut().for_each(|work| work.shift_jobs(narrow::<u16>(jobs.len())));
+            jobs.extend(plan.jobs.drain(..).map(|job| JobPlan {
+                name: part.name_of_job(&job.name),
+                groups: first.saturating_add(job.groups.start)..first.saturating_add(job.groups.end),
+                ..job
+            }));
             let within = |part: &String| format!("parts.{i}.{part}");
             overlaps.extend(
                 plan.overlaps
@@ -122,7 +129,7 @@ impl Mix {
             total_messages = total_messages.zip(plan.total_messages).and_then(|(sum, n)| sum.checked_add(n));
         }
         let hosts = works.into_iter().map(HostWork::merge).collect();
-        Ok(Plan { hosts, total_messages, groups, cuts, rails: None, overlaps, outline })
+        Ok(Plan { hosts, total_messages, groups, cuts, rails: None, overlaps, jobs, outline })
     }
 }
 
@@ -143,6 +150,15 @@ impl Part {
         let seed = Work::Part.seed(setting.context.seed, index);
         let context = PlanContext { seed, ..setting.context.clone() };
         build(&self.pattern, &self.options, setting.network, &context, setting.placement_seed)
+    }
+
+    /// What a job of its plan is called in that of the mix.
+    fn name_of_job(&self, own: &str) -> String {
+        match (&self.name, &self.pattern) {
+            (None, _) => own.to_owned(),
+            (Some(name), Pattern::Mix(_)) => format!("{name}/{own}"),
+            (Some(name), _) => name.clone(),
+        }
     }
 
     /// What the groups of its plan are called in that of the mix.

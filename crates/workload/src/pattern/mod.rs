@@ -15,7 +15,7 @@ mod htsim_matrix;
 mod idle;
 mod incast;
 mod kv_transfer;
-mod lines;
+pub(crate) mod lines;
 mod mix;
 mod ns3_flows;
 mod off_diagonal;

@@ -1,9 +1,12 @@
 //! How programs are made: operation by operation, rank by rank, then checked as a whole.
 
+use std::sync::Arc;
+
 use netloom_units::memory::Meter;
 use netloom_units::{Bytes, Time, narrow};
 
-use super::{ANY, ON_START, Op, OpKind, Outbound, Program, RankProgram};
+use super::collectives::{CollectiveInfo, CollectiveKind, Joined, Member};
+use super::{ANY, COMMUNICATES, ON_START, Op, OpKind, Outbound, Program, RankProgram};
 
 /// A rank's operations while they are added.
 #[derive(Debug, Default)]
@@ -12,6 +15,16 @@ pub(crate) struct RankBuilder {
     /// (earlier, later), `later` marked with [`ON_START`] where it waits for the start only.
     edges: Vec<(u32, u32)>,
     cpus: u16,
+    collectives: Vec<Member>,
+    /// What the collectives that follow are called, and those who take part.
+    names: Names,
+}
+
+/// The names of a collective and of its group.
+#[derive(Clone, Debug, Default)]
+struct Names {
+    name: Arc<str>,
+    group: Arc<str>,
 }
 
 /// A rank or tag that a receive accepts.
@@ -43,7 +56,43 @@ impl RankBuilder {
 
     /// Memory that the operations and their order take once built.
     pub(crate) fn bytes(&self) -> u64 {
-        (self.ops.len() * (size_of::<Op>() + size_of::<Outbound>()) + self.edges.len() * 8) as u64
+        let collectives = self.collectives.len() * size_of::<Member>();
+        (self.ops.len() * (size_of::<Op>() + size_of::<Outbound>()) + self.edges.len() * 8 + collectives)
+            as u64
+    }
+
+    /// Names the collectives that are added from now on, and the ranks that take part in them; empty for no name.
+    pub(crate) fn name_collectives(&mut self, name: &str, group: &str) {
+        let share = |old: &Arc<str>, new: &str| if **old == *new { old.clone() } else { new.into() };
+        self.names = Names { name: share(&self.names.name, name), group: share(&self.names.group, group) };
+    }
+
+    /// Says that the operations from number `first` on are the rank's part in a collective, which is the same for all ranks that have the same `tag` and
+    /// the same `root`, the first of the `ranks` that take part.
+    pub(crate) fn collective(
+        &mut self,
+        first: usize,
+        (tag, root): (u32, u32),
+        (kind, ranks, bytes): (CollectiveKind, u32, Bytes),
+    ) {
+        let (first, end) = (narrow::<u32>(first), narrow::<u32>(self.ops.len()));
+        if first < end {
+            let Names { name, group } = self.names.clone();
+            let info = CollectiveInfo { kind, name, group, ranks, parts: 0, bytes };
+            self.collectives.push(Member { first, end, key: (tag, root), is_unique: false, info });
+        }
+    }
+
+    /// The same for a rank of several GPUs, each of which may have a part: no other collective has this tag and root.
+    pub(crate) fn part_of_gpu(&mut self, first: usize, key: (u32, u32), what: (CollectiveKind, u32, Bytes)) {
+        let before = self.collectives.len();
+        self.collective(first, key, what);
+        self.collectives[before..].iter_mut().for_each(|member| member.is_unique = true);
+    }
+
+    /// Makes a calculation one that communicates: over a tier that is not simulated as a network.
+    pub(crate) fn communicates(&mut self, op: u32) {
+        self.ops[op as usize].group = COMMUNICATES;
     }
 
     /// Adds a send and returns its index.
@@ -113,7 +162,7 @@ impl RankBuilder {
         }
         let (outbound, sends) = outbound(&mut self.ops);
         let wildcards = |op: &Op| op.kind == OpKind::Recv && (op.peer == ANY || op.tag == ANY);
-        Ok(CheckedRank(RankProgram {
+        let program = RankProgram {
             wildcards: self.ops.iter().any(wildcards),
             ops: self.ops.into(),
             first_dependent,
@@ -122,13 +171,18 @@ impl RankBuilder {
             inbound: [].into(),
             sends,
             cpus: self.cpus + 1,
-        }))
+            collectives: [].into(),
+        };
+        Ok(CheckedRank { program, collectives: self.collectives })
     }
 }
 
 /// A rank without cycles, not yet joined with the others.
 #[derive(Debug)]
-pub(crate) struct CheckedRank(RankProgram);
+pub(crate) struct CheckedRank {
+    program: RankProgram,
+    collectives: Vec<Member>,
+}
 
 /// The edges as compressed rows: where the dependents of each operation begin, and the dependents.
 fn by_source(ops: usize, edges: &[(u32, u32)]) -> (Box<[u32]>, Box<[u32]>) {
@@ -202,7 +256,12 @@ fn outbound(ops: &mut [Op]) -> (Box<[Outbound]>, u32) {
 /// # Errors
 /// If a rank sends what is never received, receives what is never sent, or names a rank that does not exist.
 pub(crate) fn check(ranks: Vec<CheckedRank>, rounds: u32, overhead: Time) -> Result<Program, String> {
-    let mut ranks: Box<[RankProgram]> = ranks.into_iter().map(|rank| rank.0).collect();
+    let mut joined = Joined::default();
+    let join = |CheckedRank { program, collectives }: CheckedRank| RankProgram {
+        collectives: joined.add(collectives),
+        ..program
+    };
+    let mut ranks: Box<[RankProgram]> = ranks.into_iter().map(join).collect();
     let count = narrow::<u32>(ranks.len());
     let mut inbound = vec![Vec::new(); ranks.len()];
     // Messages of every inbound channel, then those that no receive has been found for.
@@ -226,7 +285,7 @@ pub(crate) fn check(ranks: Vec<CheckedRank>, rounds: u32, overhead: Time) -> Res
         rank.inbound = inbound.into();
         claim(dst, count, rank, unclaimed)?;
     }
-    Ok(Program { ranks, rounds, overhead, cpus_per_nic: None })
+    Ok(Program { ranks, rounds, overhead, cpus_per_nic: None, collectives: joined.infos.into() })
 }
 
 /// Finds the channel of every receive, and checks that there are as many receives as messages.

@@ -23,19 +23,25 @@
 //! sender are handed out in blocks, one block per (destination, tag), in order of sending within the block.
 
 mod build;
+mod collectives;
 mod ending;
 mod mailbox;
+mod observer;
 mod runner;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub(crate) use build::{Accept, CheckedRank, MAX_OPS, RankBuilder, build_all, check};
-pub(crate) use runner::Runner;
+pub use collectives::{CollectiveInfo, CollectiveKind};
+pub use observer::{CollectiveLog, RankLog, RoundLog, Wait};
+pub(crate) use runner::{Runner, Slowness};
 
 use std::sync::Arc;
 
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Time, narrow};
+
+use self::collectives::Part;
 
 /// What a program wants of its simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +92,18 @@ struct Op {
     /// The CPU among those of the rank.
     cpu: u16,
     kind: OpKind,
-    /// Of a send, its message's group of the plan.
+    /// Of a send, its message's group of the plan; of a calculation [`COMMUNICATES`] if it stands for communication.
     group: u8,
+}
+
+/// Marks a calculation that stands for communication: stragglers do not compute it, and it counts as sending.
+const COMMUNICATES: u8 = 1;
+
+impl Op {
+    /// Whether it computes.
+    fn computes(&self) -> bool {
+        self.kind == OpKind::Calc && self.group != COMMUNICATES
+    }
 }
 
 /// The wildcard of receives.
@@ -119,6 +135,8 @@ struct RankProgram {
     sends: u32,
     cpus: u16,
     wildcards: bool,
+    /// Its parts in collectives, in the order of their operations.
+    collectives: Box<[Part]>,
 }
 
 /// Marks a dependent that waits for the start only.
@@ -149,12 +167,24 @@ pub(crate) struct Program {
     overhead: Time,
     /// How many consecutive CPUs of a rank belong to one NIC, by which what they send leaves; `None` where NICs are chosen by the server's rule.
     cpus_per_nic: Option<u16>,
+    /// The collective operations of a round.
+    collectives: Box<[CollectiveInfo]>,
 }
 
 impl Program {
     /// Lets messages leave by the NICs to which the CPUs of their sends belong: as many to each.
     pub(crate) fn with_own_nics(self, cpus_per_nic: u16) -> Self {
         Program { cpus_per_nic: Some(cpus_per_nic), ..self }
+    }
+
+    /// How often it runs.
+    pub(crate) fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// Runs all of it this often.
+    pub(crate) fn times(self, times: u32) -> Self {
+        Program { rounds: self.rounds.saturating_mul(times), ..self }
     }
 
     /// How many ranks there are.
@@ -191,6 +221,21 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
+    /// How many messages a rank sends in a round, at most.
+    pub(crate) fn most_sends(&self) -> u32 {
+        self.program.ranks.iter().map(|rank| rank.sends).max().unwrap_or(0)
+    }
+
+    /// Whether any rank calculates.
+    pub(crate) fn calculates(&self) -> bool {
+        let calculates = |op: &Op| op.kind == OpKind::Calc && op.value > 0;
+        self.program.ranks.iter().any(|rank| rank.ops.iter().any(calculates))
+    }
+
+    /// The collective operations of a round.
+    pub(crate) fn collectives(&self) -> &[CollectiveInfo] {
+        &self.program.collectives
+    }
     /// Lays rank r on `placed[r]`; the network has `hosts` hosts.
     pub(crate) fn new(program: Program, placed: &[HostId], hosts: u32) -> Arc<Self> {
         let mut ranks = vec![ANY; hosts as usize];

@@ -1,13 +1,15 @@
 //! One rank's progress through its program.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Time};
 
 use super::mailbox::{Mailbox, Queue};
+use super::observer::{Observer, RankLog};
 use super::{ANY, Action, Op, OpKind, Placed, RankProgram};
+use crate::random::{RngExt, Stream};
 
 /// The state of one rank: callbacks in, actions out.
 #[derive(Clone, Debug)]
@@ -20,6 +22,8 @@ pub(crate) struct Runner {
     rounds_left: u32,
     /// Operations of this round that have not finished.
     left: u32,
+    /// Whether this round's end has been noted; true before the first one.
+    has_ended_round: bool,
     /// Per operation: how many others it waits for; once it is ready the next in the queue it stands in (the count is
     /// no longer needed); [`FINISHED`] in the end.
     state: Box<[u32]>,
@@ -32,6 +36,32 @@ pub(crate) struct Runner {
     senders: Box<[u32]>,
     mailbox: Mailbox,
     names: Names,
+    observer: Observer,
+    /// Per part in a collective: how many operations of it have not finished in this round, and the place of the note about it.
+    parts: Box<[(u32, u32)]>,
+    /// How much longer its calculations take than the program says.
+    slowness: Option<Box<Slowness>>,
+}
+
+/// A factor on the duration of calculations, in millionths.
+#[derive(Clone, Debug)]
+pub(crate) enum Slowness {
+    /// The same for all.
+    Constant(u64),
+    /// Drawn for each, uniformly from the first to the second.
+    Drawn(u64, u64, Stream),
+}
+
+impl Slowness {
+    /// How long a calculation takes.
+    fn stretch(&mut self, duration: Time) -> Time {
+        let millionths = match self {
+            Slowness::Constant(factor) => *factor,
+            Slowness::Drawn(least, most, stream) => stream.random_range(*least..=*most),
+        };
+        let picoseconds = u128::from(duration.0) * u128::from(millionths) / 1_000_000;
+        Time(u64::try_from(picoseconds).unwrap_or(u64::MAX))
+    }
 }
 
 /// How messages and wake-ups are distinguished from those of other programs at the same hosts: n becomes `n * count + index`.
@@ -76,6 +106,7 @@ impl Runner {
             start,
             rounds_left: placed.program.rounds,
             left: 0,
+            has_ended_round: true,
             state: vec![0; program.ops.len()].into(),
             ready: VecDeque::new(),
             cpus: vec![Cpu { busy: false, queue: Queue::EMPTY }; program.cpus.into()].into(),
@@ -83,8 +114,28 @@ impl Runner {
             senders: vec![ANY; program.sends as usize].into(),
             mailbox: Mailbox::new(program),
             names: Names { index: 0, count: 1 },
+            observer: Observer::default(),
+            parts: vec![(0, ANY); program.collectives.len()].into(),
+            slowness: None,
             placed,
         }
+    }
+
+    /// Makes its calculations longer or shorter than the program says, if it is among these ranks.
+    pub(crate) fn slow_down(&mut self, slow: &BTreeMap<u32, Slowness>) {
+        self.slowness = slow.get(&self.rank).cloned().map(Box::new);
+    }
+
+    /// Says which job it is of: `first` jobs come before those that it knew of.
+    pub(crate) fn shift_job(&mut self, first: u16) {
+        self.observer.log.job += first;
+    }
+
+    /// What the rank has noted of a run that ended at `end`.
+    pub(crate) fn take_log(&mut self, end: Time) -> RankLog {
+        let mut log = self.observer.finish(end);
+        log.rank = self.rank;
+        log
     }
 
     /// Takes the numbers that are `index` modulo `count` among those it has.
@@ -112,8 +163,10 @@ impl Runner {
 
     pub(crate) fn on_wake(&mut self, now: Time, op: u32, actions: &mut Vec<Action>) {
         let Some(op) = self.names.inside(op) else { return };
-        if let Some(&Op { cpu, .. }) = self.program().ops.get(op as usize) {
+        if let Some(&operation) = self.program().ops.get(op as usize) {
+            let Op { cpu, .. } = operation;
             self.cpus[cpu as usize].busy = false;
+            self.observer.occupy(operation.computes(), false);
             self.after_cpu(op, now, actions);
             while !self.cpus[cpu as usize].busy
                 && let Some(next) = self.cpus[cpu as usize].queue.pop(&self.state)
@@ -132,12 +185,14 @@ impl Runner {
         let first = program.outbound[channel as usize].first;
         let slot = first + (number - first * rounds) % program.messages(channel);
         let op = self.senders[slot as usize];
-        self.finish(op);
+        self.observer.sent();
+        self.finish(op, now);
         self.advance(now, actions);
     }
 
     pub(crate) fn on_received(&mut self, now: Time, src: HostId, number: u32, actions: &mut Vec<Action>) {
         let Some(number) = self.names.inside(number) else { return };
+        self.observer.arrived(src, self.names.outside(number));
         let src = self.placed.ranks[src as usize];
         let (channel, place) = self.placed.program.place(src, number);
         self.deliver(channel, place, now, actions);
@@ -193,25 +248,47 @@ impl Runner {
             while let Some(op) = self.ready.pop_front() {
                 self.start(op, now, actions);
             }
+            if self.left == 0 && !self.has_ended_round {
+                self.has_ended_round = true;
+                self.observer.end_round(now);
+            }
             // Before the first round nothing is left either; messages that come earlier wait in the mailbox.
             if self.left > 0 || self.rounds_left == 0 || now < self.start {
-                return;
+                return self.observer.end_call(now, self.left == 0);
             }
             self.rounds_left -= 1;
-            self.begin_round();
+            self.has_ended_round = false;
+            self.begin_round(now);
         }
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "at most MAX_OPS operations: RankBuilder::push")]
-    fn begin_round(&mut self) {
+    fn begin_round(&mut self, now: Time) {
+        self.observer.begin_round(now);
         let program = &self.placed.program.ranks[self.rank as usize];
+        for (left, part) in self.parts.iter_mut().zip(&program.collectives) {
+            *left = (part.end - part.first, ANY);
+        }
         self.left = program.ops.len() as u32;
         self.state.fill(0);
         program.dependents.iter().for_each(|d| self.state[(d & !super::ON_START) as usize] += 1);
         self.ready.extend((0..self.left).filter(|&op| self.state[op as usize] == 0));
     }
 
+    /// The part in a collective to which an operation belongs.
+    fn part(&self, op: u32) -> Option<usize> {
+        let parts = &self.program().collectives;
+        let place = parts.partition_point(|part| part.end <= op);
+        parts.get(place).is_some_and(|part| part.first <= op).then_some(place)
+    }
+
     fn start(&mut self, op: u32, now: Time, actions: &mut Vec<Action>) {
+        if let Some(part) = self.part(op)
+            && self.parts[part].1 == ANY
+        {
+            let collective = self.program().collectives[part].collective;
+            self.parts[part].1 = self.observer.begin_collective(now, collective);
+        }
         match self.program().ops[op as usize].kind {
             OpKind::Recv => {
                 self.release(op, true);
@@ -240,10 +317,15 @@ impl Runner {
 
     /// The operation has its CPU.
     fn occupy(&mut self, op: u32, now: Time, actions: &mut Vec<Action>) {
-        let operation = &self.program().ops[op as usize];
+        let operation = self.program().ops[op as usize];
         let (kind, cpu) = (operation.kind, operation.cpu as usize);
-        let duration =
-            if kind == OpKind::Calc { Time(operation.value) } else { self.placed.program.overhead };
+        let duration = match (kind, &mut self.slowness) {
+            (OpKind::Calc, Some(slowness)) if operation.value > 0 && operation.computes() => {
+                slowness.stretch(Time(operation.value))
+            }
+            (OpKind::Calc, _) => Time(operation.value),
+            _ => self.placed.program.overhead,
+        };
         if kind != OpKind::Recv {
             self.release(op, true);
         }
@@ -251,6 +333,7 @@ impl Runner {
             self.after_cpu(op, now, actions);
         } else {
             self.cpus[cpu].busy = true;
+            self.observer.occupy(operation.computes(), true);
             let at = Time(now.0.saturating_add(duration.0));
             actions.push(Action::Wake { at, op: self.names.outside(op) });
         }
@@ -260,7 +343,7 @@ impl Runner {
     fn after_cpu(&mut self, op: u32, now: Time, actions: &mut Vec<Action>) {
         match self.program().ops[op as usize].kind {
             OpKind::Send => self.send(op, now, actions),
-            OpKind::Recv | OpKind::Calc => self.finish(op),
+            OpKind::Recv | OpKind::Calc => self.finish(op, now),
         }
     }
 
@@ -273,11 +356,12 @@ impl Runner {
         let place = *sent;
         *sent += 1;
         if operation.peer == self.rank {
-            self.finish(op);
+            self.finish(op, now);
             self.deliver(channel.inbound, place, now, actions);
             return;
         }
         self.senders[(channel.first + place % messages) as usize] = op;
+        self.observer.send(Bytes(operation.value.max(1)));
         actions.push(Action::Send {
             dst: self.placed.hosts[operation.peer as usize],
             bytes: Bytes(operation.value.max(1)),
@@ -304,7 +388,14 @@ impl Runner {
         }
     }
 
-    fn finish(&mut self, op: u32) {
+    fn finish(&mut self, op: u32, now: Time) {
+        if let Some(part) = self.part(op) {
+            let (left, note) = &mut self.parts[part];
+            *left -= 1;
+            if *left == 0 {
+                self.observer.end_collective(now, *note);
+            }
+        }
         self.release(op, false);
         self.state[op as usize] = FINISHED;
         self.left -= 1;
@@ -326,7 +417,7 @@ impl Runner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Accept, RankBuilder, build_all};
+    use crate::program::{Accept, RankBuilder, RoundLog, Wait, build_all};
 
     /// Rank 1, which answers every one of its receives (in order) with as many bytes to rank 2, and has begun. `before`
     /// is a calculation that its receives wait for. Messages come from ranks 0 and 2, by their tags.
@@ -404,6 +495,48 @@ mod tests {
         assert_eq!(actions, [Action::Wake { at: Time(8), op: 0 }]);
         runner.on_wake(Time(8), 0, &mut actions);
         assert!(runner.is_finished());
+    }
+
+    #[test]
+    fn a_rank_notes_what_it_did_when() {
+        // Rank 0 calculates, sends, and has its answer before the next round.
+        let program = build_all(2, 2, Time::ZERO, |rank| {
+            let mut builder = RankBuilder::default();
+            if rank == 0 {
+                let (calc, send) = (builder.calc(Time(10)), builder.send(1, Bytes(7), 0));
+                let answer = builder.recv(Accept::Only(1), Accept::Only(0));
+                builder.requires(send, calc);
+                builder.requires(answer, send);
+            } else {
+                let request = builder.recv(Accept::Only(0), Accept::Only(0));
+                let answer = builder.send(0, Bytes(1), 0);
+                builder.requires(answer, request);
+            }
+            builder
+        });
+        let mut runner = Runner::new(Placed::new(program.unwrap(), &[0, 1], 2), 0, Time::ZERO);
+        let mut actions = Vec::new();
+        runner.begin(Time::ZERO, &mut actions);
+        runner.on_wake(Time(10), 0, &mut actions);
+        runner.on_sent(Time(13), 0, &mut actions);
+        runner.on_received(Time(20), 1, 0, &mut actions);
+        runner.on_wake(Time(30), 0, &mut actions);
+        // The answer overtakes the news that the request has left.
+        runner.on_received(Time(34), 1, 1, &mut actions);
+        runner.on_sent(Time(36), 1, &mut actions);
+        assert!(runner.is_finished());
+        let log = runner.take_log(Time(99));
+        let round = |start, end, sending, blocked| RoundLog {
+            start: Time(start),
+            end: Some(Time(end)),
+            computing: Time(10),
+            sending: Time(sending),
+            blocked: Time(blocked),
+            bytes: Bytes(7),
+            messages: 1,
+        };
+        assert_eq!(log.rounds, [round(0, 20, 3, 7), round(20, 36, 6, 0)]);
+        assert_eq!(log.waits, [Wait { round: 0, from: Time(13), until: Time(20), src: 1, number: 0 }]);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::program::CollectiveKind;
+
 /// The algorithm of a collective operation (Thakur, Rabenseifner, Gropp, Optimization of Collective Communication
 /// Operations in MPICH, IJHPCA 2005, unless said otherwise). P is the number of ranks, n the `size`.
 ///
@@ -68,6 +70,22 @@ impl Step {
 }
 
 impl Algorithm {
+    /// What it does, and how many bytes NCCL-tests would count for `size` in an operation of `p` ranks.
+    pub(in crate::pattern) fn operation(self, p: u32, size: u64) -> (CollectiveKind, u64) {
+        let of_all = size.saturating_mul(p.into());
+        match self {
+            Algorithm::RingAllreduce | Algorithm::RecursiveDoublingAllreduce | Algorithm::Rabenseifner => {
+                (CollectiveKind::AllReduce, size)
+            }
+            Algorithm::RecursiveDoublingAllgather => (CollectiveKind::AllGather, of_all),
+            Algorithm::BruckAllToAll | Algorithm::PairwiseAllToAll | Algorithm::WindowedAllToAll => {
+                (CollectiveKind::AllToAll, of_all)
+            }
+            Algorithm::BinomialBroadcast => (CollectiveKind::Broadcast, size),
+            Algorithm::DisseminationBarrier => (CollectiveKind::Barrier, size),
+        }
+    }
+
     /// How many steps there are for `p` ranks.
     pub(crate) fn steps(self, p: u32) -> u32 {
         let (folds, log) = (2 * u32::from(!p.is_power_of_two()), p.ilog2());

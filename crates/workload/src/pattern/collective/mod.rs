@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
-use crate::program::{Accept, RankBuilder, build_all};
+use crate::program::{Accept, CollectiveKind, RankBuilder, build_all};
 
 /// A collective operation of all ranks, as a program. Every rank goes through the steps of the algorithm; a step begins when the rank's own
 /// messages of the previous step have been sent and received.
@@ -124,7 +124,7 @@ impl Operation {
         start: &[u32],
         named: impl Fn(u32) -> u32,
     ) -> Vec<u32> {
-        let mut steps: VecDeque<Vec<u32>> = VecDeque::new();
+        let (mut steps, first_op) = (VecDeque::<Vec<u32>>::new(), builder.len());
         let (first, end) = self.part.unwrap_or((0, self.steps()));
         for step in first..end {
             let (to, from) = self.step(rank, step);
@@ -138,7 +138,20 @@ impl Operation {
             builder.after_all(&ops, before.as_deref().unwrap_or(start));
             steps.push_back(ops);
         }
+        builder.collective(first_op, (self.tag, named(0)), self.counted());
         if steps.is_empty() { start.to_vec() } else { steps.into_iter().flatten().collect() }
+    }
+
+    /// What it does, among how many ranks, and with how many bytes as NCCL-tests count them.
+    fn counted(&self) -> (CollectiveKind, u32, Bytes) {
+        let (kind, bytes) = self.algorithm.operation(self.ranks, self.size.0);
+        // The halves of an allreduce.
+        let kind = match self.part {
+            Some((0, _)) if kind == CollectiveKind::AllReduce => CollectiveKind::ReduceScatter,
+            Some(_) if kind == CollectiveKind::AllReduce => CollectiveKind::AllGather,
+            _ => kind,
+        };
+        (kind, self.ranks, Bytes(bytes))
     }
 
     /// How many steps there are.

@@ -357,30 +357,74 @@ impl Step {
             return refuse("chunks", "fewer, or fewer `channels`", self.chunks);
         }
         let mut is_used = self.method == Method::Auto;
+        let mut operations = 0u64;
         for kind in Kind::ALL.into_iter().filter(|&kind| kind != Kind::Pipeline) {
             for operation in kind.operations(self) {
                 let comm = self.comm(kind, 0, operation);
                 is_used |= self.method(operation) == self.method;
-                if comm.members.len() < 2 || gpus.in_one_server(&comm.members) {
-                    continue;
+                // Whether there are several servers with several members each may differ from group to group.
+                let others =
+                    if self.method(operation) == Method::Hierarchical { self.layout.gpus() } else { 1 };
+                for gpu in 0..others {
+                    self.check_group(gpus, kind, gpu, operation)?;
                 }
-                let schedule = comm.schedule(gpus, operation, netloom_units::Bytes(1));
-                if let Err(expected) = schedule.check() {
-                    let found = format!(
-                        "{} GPUs in a group of {} parallelism, {} in each server",
-                        schedule.ranks,
-                        kind.name(),
-                        schedule.inner
-                    );
-                    return refuse("algorithm", expected, found);
-                }
+                let one = gpus.operations(&comm, operation, netloom_units::Bytes(1 << 20));
+                operations = operations.saturating_add(one.saturating_mul(self.times(kind)));
             }
         }
+        let batches = u64::from(self.micro_batches);
+        let layers = u64::from(self.model.layers / self.layout.pipeline);
+        operations = operations.saturating_add((4 * layers + 8) * batches);
+        gpus.afford(operations).map_err(|problem| {
+            WorkloadError::parameter(
+                "micro_batches",
+                "fewer, or a smaller model, or fewer `channels` and `chunks`",
+                problem,
+            )
+        })?;
         if !is_used {
             let found = format!("\"{}\"", self.method.name());
             return refuse("algorithm", "one that some collective of this step can be done by", found);
         }
         Ok(())
+    }
+
+    /// How often a kind's operations are done at most.
+    fn times(&self, kind: Kind) -> u64 {
+        let (batches, layers) =
+            (u64::from(self.micro_batches), u64::from(self.model.layers / self.layout.pipeline));
+        match kind {
+            Kind::Tensor => (if self.recompute { 6 } else { 4 }) * batches * layers,
+            Kind::Context => (if self.recompute { 3 } else { 2 }) * batches * layers,
+            Kind::Expert => (if self.recompute { 6 } else { 4 }) * batches * layers,
+            Kind::Data | Kind::ExpertData if self.zero >= 2 => 2 * batches * (layers + 2),
+            Kind::Data | Kind::ExpertData => layers + 2,
+            Kind::Pipeline | Kind::Embedding => 1,
+        }
+    }
+
+    /// Refuses an algorithm that the group of a GPU cannot do.
+    fn check_group(
+        &self,
+        gpus: &Gpus,
+        kind: Kind,
+        gpu: u32,
+        operation: Operation,
+    ) -> Result<(), WorkloadError> {
+        let comm = self.comm(kind, gpu, operation);
+        if comm.members.len() < 2 || gpus.in_one_server(&comm.members) {
+            return Ok(());
+        }
+        let schedule = comm.schedule(gpus, operation, netloom_units::Bytes(1));
+        schedule.check().or_else(|expected| {
+            let found = format!(
+                "{} GPUs in a group of {} parallelism, {} in each server",
+                schedule.ranks,
+                kind.name(),
+                schedule.inner
+            );
+            refuse("algorithm", expected, found)
+        })
     }
 
     /// The kinds of communication of which something enters the network.

@@ -90,6 +90,7 @@ impl Plan {
             members: kind.group(&self.layout, gpu),
             tag: kind as u32 * tags(self.channels, self.chunks),
             kind: kind as u8,
+            name: kind.name(),
             method: self.method(operation),
             channels: self.channels,
             chunks: self.chunks,

@@ -5,7 +5,10 @@ use netloom_units::Time;
 use super::*;
 use crate::pattern::tests::network;
 use crate::program::testing::{Event, execute};
-use crate::{NicSelection, Pattern, PlanContext, ScaleUp, ScaleUpWiring, Servers, Workload, WorkloadError};
+use crate::{
+    CollectiveKind, NicSelection, Pattern, PlanContext, ScaleUp, ScaleUpWiring, Servers, Workload,
+    WorkloadError,
+};
 
 fn plan_of(step: TrainingStep, gpus: u32) -> Result<Plan, WorkloadError> {
     Workload::new(Pattern::TrainingStep(step)).plan(&network(gpus, gpus), &PlanContext::new(1))
@@ -279,6 +282,28 @@ fn what_stays_in_a_server_does_not_enter_the_network() {
     assert!(outline[0].starts_with("3.1 million parameters on 16 of 16 GPUs: 4 tensor × 1 context × 2 data × 2 pipeline; 3 micro-batches of 2 × 64"));
 }
 
+/// Records know the collectives: those inside a server as one part, others with a part for each GPU.
+#[test]
+fn collectives_are_known_by_group() {
+    let plan = served(TrainingStep { tensor: Some(4), pipeline: Some(2), micro_batches: Some(3), ..small() });
+    let [job] = &plan.jobs[..] else { panic!("{:?}", plan.jobs) };
+    let of = |name: &str| job.collectives().iter().filter(|it| *it.name == *name).collect::<Vec<_>>();
+    // Two layers of each stage, four times for each of three micro-batches, in four servers.
+    let tensor = of("tensor");
+    assert_eq!(tensor.len(), 4 * 2 * 4 * 3);
+    assert!(tensor.iter().all(|it| {
+        (it.kind, it.ranks, it.parts) == (CollectiveKind::AllReduce, 4, 1) && it.bytes.0 == ACTIVATIONS
+    }));
+    // A reduce-scatter and an all-gather for each layer, in eight groups of two.
+    let data = of("data");
+    assert_eq!(data.len(), 8 * 2 * 2);
+    assert!(data.iter().all(|it| (it.ranks, it.parts) == (2, 2) && it.bytes.0 == LAYER / 4 * 2));
+    assert_eq!(data.iter().filter(|it| it.kind == CollectiveKind::AllGather).count(), 8 * 2);
+    let groups: std::collections::BTreeSet<_> = data.iter().map(|it| it.group.to_string()).collect();
+    assert_eq!(groups.len(), 8);
+    assert!(groups.contains("data 0") && groups.contains("data 8"), "{groups:?}");
+}
+
 /// A layout may leave out GPUs, also in the middle of a server.
 #[test]
 fn gpus_that_are_left_over_do_nothing() {
@@ -340,6 +365,16 @@ fn what_makes_no_sense_is_refused() {
         ),
         (TrainingStep { steps: Some(0), ..small() }, "steps: expected at least 1"),
         (TrainingStep { channels: Some(0), ..small() }, "channels: expected 1 to 64"),
+        (
+            TrainingStep {
+                tensor: Some(4),
+                micro_batches: Some(1 << 16),
+                layers: Some(4096),
+                chunks: Some(64),
+                ..small()
+            },
+            "micro_batches: expected fewer, or a smaller model",
+        ),
         (TrainingStep { algorithm: Method::Hierarchical, ..small() }, "algorithm: expected several servers"),
         (
             TrainingStep { algorithm: Method::Binomial, ..small() },

@@ -1,0 +1,197 @@
+//! What a rank notes of itself while its program runs.
+//!
+//! From the beginning of its first round to the end of its last one, a rank is at every instant in one of three states:
+//!
+//! | state | what the rank does |
+//! | --- | --- |
+//! | computing | some CPU of it calculates |
+//! | sending | none does, and a message of its own has not left completely (or a send or receive takes CPU time) |
+//! | blocked | neither: it waits for messages of other ranks |
+//!
+//! Which part of the time blocked was communication depends on when the message that ended it was sent, which the receiver does not know while
+//! it runs; so these intervals are kept, each with that message ([`Wait`]).
+
+use netloom_topology::HostId;
+use netloom_units::{Bytes, Time, narrow};
+
+/// What one rank of a job noted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RankLog {
+    /// The job: a place in [`Plan::jobs`](crate::Plan::jobs).
+    pub job: u16,
+    /// The rank.
+    pub rank: u32,
+    /// Its repetitions, as far as they had begun when the run ended.
+    pub rounds: Vec<RoundLog>,
+    /// Intervals in which it was blocked that ended with a message, in order of time.
+    pub waits: Vec<Wait>,
+    /// Its parts in collective operations, in order of their beginning.
+    pub collectives: Vec<CollectiveLog>,
+}
+
+/// One repetition of one rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoundLog {
+    /// When its first operation could start.
+    pub start: Time,
+    /// When its last operation had finished; `None` if the run ended before.
+    pub end: Option<Time>,
+    /// Time computing.
+    pub computing: Time,
+    /// Time sending, without computing.
+    pub sending: Time,
+    /// Time blocked.
+    pub blocked: Time,
+    /// Payload of the messages that it handed to the transport.
+    pub bytes: Bytes,
+    /// Their number.
+    pub messages: u64,
+}
+
+/// An interval in which a rank was blocked, and the message whose arrival ended it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The repetition.
+    pub round: u32,
+    /// Its beginning.
+    pub from: Time,
+    /// Its end.
+    pub until: Time,
+    /// The sender of the message.
+    pub src: HostId,
+    /// The message's number at its sender.
+    pub number: u32,
+}
+
+/// A rank's part in a collective operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectiveLog {
+    /// Which one: a place in [`JobPlan::collectives`](crate::JobPlan::collectives).
+    pub collective: u32,
+    /// The repetition.
+    pub round: u32,
+    /// When the rank's first send or receive of it could start.
+    pub start: Time,
+    /// When its last one had finished; `None` if the run ended before.
+    pub end: Option<Time>,
+}
+
+/// What a rank does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// It has not begun, or has done its work.
+    #[default]
+    Idle,
+    Computing,
+    Sending,
+    Blocked,
+}
+
+/// Takes the notes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Observer {
+    pub(super) log: RankLog,
+    state: State,
+    /// Since when the state has held, or been noted last.
+    since: Time,
+    /// CPUs that calculate.
+    computing: u32,
+    /// Messages that the transport is not done with, and CPUs that send or receive.
+    sending: u32,
+    /// The message whose arrival is the reason of the present call.
+    arrived: Option<(HostId, u32)>,
+}
+
+impl Observer {
+    /// A CPU takes up an operation, or is done with it.
+    pub(super) fn occupy(&mut self, is_calculation: bool, begins: bool) {
+        let count = if is_calculation { &mut self.computing } else { &mut self.sending };
+        *count = if begins { *count + 1 } else { *count - 1 };
+    }
+
+    /// A message is handed to the transport.
+    pub(super) fn send(&mut self, bytes: Bytes) {
+        self.sending += 1;
+        if let Some(round) = self.log.rounds.last_mut() {
+            round.bytes.0 += bytes.0;
+            round.messages += 1;
+        }
+    }
+
+    /// The transport is done with a message.
+    pub(super) fn sent(&mut self) {
+        self.sending -= 1;
+    }
+
+    /// A message has arrived: the reason of this call.
+    pub(super) fn arrived(&mut self, src: HostId, number: u32) {
+        self.arrived = Some((src, number));
+    }
+
+    /// A repetition begins.
+    pub(super) fn begin_round(&mut self, now: Time) {
+        self.log.rounds.push(RoundLog { start: now, ..RoundLog::default() });
+        self.since = now;
+    }
+
+    /// A repetition ends.
+    pub(super) fn end_round(&mut self, now: Time) {
+        self.note(now);
+        if let Some(round) = self.log.rounds.last_mut() {
+            round.end = Some(now);
+        }
+    }
+
+    /// The call ends; `is_idle` says whether the rank has not begun, or has done its work.
+    pub(super) fn end_call(&mut self, now: Time, is_idle: bool) {
+        let state = match (is_idle, self.computing, self.sending) {
+            (true, ..) => State::Idle,
+            (_, 0, 0) => State::Blocked,
+            (_, 0, _) => State::Sending,
+            _ => State::Computing,
+        };
+        // What ends a wait is what the next wait may be for, too.
+        if state != self.state || self.state == State::Blocked {
+            self.note(now);
+            self.state = state;
+        }
+        self.arrived = None;
+    }
+
+    /// A rank's part in a collective begins; the place of the note.
+    pub(super) fn begin_collective(&mut self, now: Time, collective: u32) -> u32 {
+        let round = narrow::<u32>(self.log.rounds.len()) - 1;
+        self.log.collectives.push(CollectiveLog { collective, round, start: now, end: None });
+        narrow::<u32>(self.log.collectives.len()) - 1
+    }
+
+    /// It ends.
+    pub(super) fn end_collective(&mut self, now: Time, place: u32) {
+        self.log.collectives[place as usize].end = Some(now);
+    }
+
+    /// The notes of a run that ended at `end`.
+    pub(super) fn finish(&mut self, end: Time) -> RankLog {
+        self.note(end.max(self.since));
+        std::mem::take(&mut self.log)
+    }
+
+    /// Adds the time since the last note to what the rank did.
+    fn note(&mut self, now: Time) {
+        let (from, lasted) = (self.since, now.saturating_sub(self.since));
+        self.since = now;
+        let index = narrow::<u32>(self.log.rounds.len());
+        let Some(round) = self.log.rounds.last_mut().filter(|_| lasted > Time::ZERO) else { return };
+        match self.state {
+            State::Idle => {}
+            State::Computing => round.computing += lasted,
+            State::Sending => round.sending += lasted,
+            State::Blocked => {
+                round.blocked += lasted;
+                if let Some((src, number)) = self.arrived {
+                    self.log.waits.push(Wait { round: index - 1, from, until: now, src, number });
+                }
+            }
+        }
+    }
+}
