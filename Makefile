@@ -22,7 +22,7 @@ test: $(VENV)/installed browser build
 	$(MAKE) checked
 	$(MAKE) loom
 	$(MAKE) installed
-	$(VENV)/bin/python -m pytest -q tests
+	$(VENV)/bin/python -m pytest -q -n 2 --dist loadfile tests
 
 # The unit tests of what a simulation consists of once more, with overflow checks and debug assertions on; `cargo test` does the same with all tests, in much longer.
 CHECKED := units engine fabric routing transport sim record scenario

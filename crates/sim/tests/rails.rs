@@ -313,6 +313,7 @@ fn gpus_of_a_server_reach_each_other_over_its_scale_up_network() {
         let link = |bytes| Rate(1_600_000_000_000 / 3).serialize(Bytes(bytes)).0;
         let [inside, small] = match wiring {
             ScaleUpWiring::Switch => [401 * FAST_PACKET, 2 * 65 * 5],
+            ScaleUpWiring::Ideal => unreachable!("nothing is simulated then"),
             ScaleUpWiring::AllToAll => [400 * link(4160) + 2 * FAST_PACKET, link(65) + 2 * 65 * 5],
         };
         let outside = Time(401 * PACKET + 2 * US);
