@@ -127,7 +127,8 @@ impl GpuCollective {
             }
         }
         let afford = gpus.afford(gpus.operations(&comm, self.operation, self.size));
-        afford.map_err(|problem| WorkloadError::parameter("chunks", "fewer, or fewer `channels`", problem))?;
+        afford
+            .map_err(|problem| WorkloadError::parameter("chunks", "fewer, or fewer `channels`", problem))?;
         let program = gpus.program(gpus.servers, self.repeat, [0; KINDS], |builder, gpu| {
             let start = (self.compute > Time::ZERO).then(|| builder.compute(gpu, self.compute, &[]));
             let comm = comm.among(groups.of(gpu));

@@ -366,7 +366,8 @@ impl Step {
                 let comm = self.comm(kind, 0, operation);
                 is_used |= self.method(operation) == self.method;
                 // Whether there are several servers with several members each may differ from group to group.
-                let others = if self.method(operation) == Method::Hierarchical { self.layout.gpus() } else { 1 };
+                let others =
+                    if self.method(operation) == Method::Hierarchical { self.layout.gpus() } else { 1 };
                 for gpu in 0..others {
                     self.check_group(gpus, kind, gpu, operation)?;
                 }
@@ -378,7 +379,11 @@ impl Step {
         let layers = u64::from(self.model.layers / self.layout.pipeline);
         operations = operations.saturating_add((4 * layers + 8) * batches);
         gpus.afford(operations).map_err(|problem| {
-            WorkloadError::parameter("micro_batches", "fewer, or a smaller model, or fewer `channels` and `chunks`", problem)
+            WorkloadError::parameter(
+                "micro_batches",
+                "fewer, or a smaller model, or fewer `channels` and `chunks`",
+                problem,
+            )
         })?;
         if !is_used {
             let found = format!("\"{}\"", self.method.name());
@@ -389,7 +394,8 @@ impl Step {
 
     /// How often a kind's operations are done at most.
     fn times(&self, kind: Kind) -> u64 {
-        let (batches, layers) = (u64::from(self.micro_batches), u64::from(self.model.layers / self.layout.pipeline));
+        let (batches, layers) =
+            (u64::from(self.micro_batches), u64::from(self.model.layers / self.layout.pipeline));
         match kind {
             Kind::Tensor => (if self.recompute { 6 } else { 4 }) * batches * layers,
             Kind::Context => (if self.recompute { 3 } else { 2 }) * batches * layers,
@@ -401,7 +407,13 @@ impl Step {
     }
 
     /// Refuses an algorithm that the group of a GPU cannot do.
-    fn check_group(&self, gpus: &Gpus, kind: Kind, gpu: u32, operation: Operation) -> Result<(), WorkloadError> {
+    fn check_group(
+        &self,
+        gpus: &Gpus,
+        kind: Kind,
+        gpu: u32,
+        operation: Operation,
+    ) -> Result<(), WorkloadError> {
         let comm = self.comm(kind, gpu, operation);
         if comm.members.len() < 2 || gpus.in_one_server(&comm.members) {
             return Ok(());

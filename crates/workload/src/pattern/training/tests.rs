@@ -362,7 +362,13 @@ fn what_makes_no_sense_is_refused() {
         (TrainingStep { steps: Some(0), ..small() }, "steps: expected at least 1"),
         (TrainingStep { channels: Some(0), ..small() }, "channels: expected 1 to 64"),
         (
-            TrainingStep { tensor: Some(4), micro_batches: Some(1 << 16), layers: Some(4096), chunks: Some(64), ..small() },
+            TrainingStep {
+                tensor: Some(4),
+                micro_batches: Some(1 << 16),
+                layers: Some(4096),
+                chunks: Some(64),
+                ..small()
+            },
             "micro_batches: expected fewer, or a smaller model",
         ),
         (TrainingStep { algorithm: Method::Hierarchical, ..small() }, "algorithm: expected several servers"),
