@@ -583,6 +583,12 @@ fn end(records: &Records) -> Time {
     records.flows.iter().map(|flow| flow.start + fct(flow)).max().unwrap()
 }
 
+/// Whether messages end when a closed form without ACKs says, but for what ACKs in the opposite direction take: one for each packet at most.
+fn takes(records: &Records, expected: Time, packets: u64) -> bool {
+    let acks = at_200g(64) * packets;
+    (expected..=expected + acks).contains(&end(records))
+}
+
 /// A step of a ring takes as long as its message alone: 2 (n - 1) of them for an all-reduce, over the network or along rails.
 #[test]
 fn rings_of_gpus_take_their_steps() {
@@ -597,17 +603,15 @@ fn rings_of_gpus_take_their_steps() {
         let pattern = Pattern::GpuCollective(ring.clone());
         let plan = Workload::new(pattern).plan(&network, &PlanContext::new(1)).unwrap();
         let records = everywhere(&network, &without_window(), &plan);
-        assert_eq!((records.flows.len(), end(&records)), (4 * steps, step * steps as u64), "{operation:?}");
+        assert_eq!(records.flows.len(), 4 * steps, "{operation:?}");
+        assert!(takes(&records, step * steps as u64, 20 * steps as u64), "{operation:?}: {}", end(&records));
         // Four servers of two GPUs, a ring along each rail.
         let network = crossbar(8);
         let ring = GpuCollective { group_size: Some(4), group_stride: 2, ..ring };
         let plan = plan_of(Pattern::GpuCollective(ring), &with_gpus(2, NicSelection::Gpu), &network);
         let records = everywhere(&network, &without_window(), &plan);
-        assert_eq!(
-            (records.flows.len(), end(&records)),
-            (2 * 4 * steps, step * steps as u64),
-            "{operation:?}"
-        );
+        assert_eq!(records.flows.len(), 2 * 4 * steps, "{operation:?}");
+        assert!(takes(&records, step * steps as u64, 20 * steps as u64), "{operation:?}: {}", end(&records));
         for rail in 0..2 {
             let used = parts(&records).iter().filter(|part| part.rail == rail).count();
             assert_eq!(used, 4 * steps, "{operation:?}");
@@ -628,7 +632,7 @@ fn two_tiers_take_the_time_of_both() {
     // The last message between servers begins after an exchange of half the data inside and five steps outside.
     let inside = Time(500_000 + 4 * 40 * 4096 * 8 * 10 / 16);
     let outside = Time(41 * PACKET + 2 * US);
-    assert_eq!(end(&records), inside + outside * 6);
+    assert!(takes(&records, inside + outside * 6, 6 * 40), "{}", end(&records));
     assert_eq!(records.flows.len(), 8 * 6);
     let ring = everywhere(&network, &without_window(), &plan(Method::Ring));
     assert!(end(&ring) > end(&records));
@@ -687,6 +691,7 @@ fn gpus_work_alike_everywhere() {
     };
     let step = |layout: [u32; 3], zero| TrainingStep {
         hidden: Some(128),
+        heads: Some(4),
         sequence: Some(64),
         vocabulary: Some(500),
         tensor: Some(layout[0]),
