@@ -108,7 +108,7 @@ fn neighbour_order(network: &Network) -> Vec<NodeIndex> {
 #[cfg(test)]
 mod tests {
     use netloom_topology::{BuildContext, Crossbar, Dragonfly, FatTree, HyperX, Topology};
-    use netloom_workload::{Servers, Wiring};
+    use netloom_workload::Servers;
 
     use super::*;
 
