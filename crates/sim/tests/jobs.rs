@@ -255,8 +255,8 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
 
 fn networks() -> impl Strategy<Value = Network> {
     prop_oneof![
-        (6..12u32).prop_map(crossbar),
-        (2..4u32, 1..4u32, 3..5u32).prop_map(|(leaves, spines, hosts)| leaf_spine(leaves, spines, hosts)),
+        (9..16u32).prop_map(crossbar),
+        (2..4u32, 1..4u32, 5..7u32).prop_map(|(leaves, spines, hosts)| leaf_spine(leaves, spines, hosts)),
         Just(fat_tree(4)),
     ]
 }
@@ -290,7 +290,7 @@ fn check(records: &Records, plan: &Plan) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn jobs_end_alike_on_any_number_of_threads(
