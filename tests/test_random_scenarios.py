@@ -59,6 +59,13 @@ WORK = [
     },
     {"kind": "training-step", "hidden": 64, "heads": 4, "sequence": 32, "vocabulary": 100, "zero": 3},
 ]
+JOBS = [
+    {"kind": "collective", "size": "100KB", "compute": "3us"},
+    {"kind": "collective", "algorithm": "pairwise-all-to-all", "size": "5KB"},
+    {"kind": "collective", "algorithm": "dissemination-barrier"},
+    {"kind": "all-to-all", "size": "10KB"},
+    {"kind": "permutation", "size": "30KB"},
+]
 FLOW_CONTROL = [
     {"kind": "lossy"},
     {"kind": "pfc", "buffer": "300KB"},
@@ -103,6 +110,25 @@ def a_fault(draw):
     return fault | ({"probability": draw.choice([0.001, 0.05])} if kind == "loss" else {})
 
 
+def some_jobs(seed):
+    """Jobs beside the workload in every third scenario, drawn apart from everything else."""
+    draw = random.Random(f"jobs {seed}")
+    if draw.random() > 1 / 3:
+        return {}
+    placements = ["packed", "random", "round-robin-leaves", "by-rail", {"hosts": [0, 4, 2, 5]}]
+    jobs = []
+    for number in range(draw.choice([1, 2, 2, 3])):
+        job = {"name": f"j{number}", "workload": draw.choice(JOBS), "ranks": draw.choice([2, 3, 4, 4])}
+        job |= {"placement": draw.choice(placements), "share": draw.random() < 1 / 2}
+        job |= draw.choice([{}, {"start": "7us"}, {"start_jitter": "2us"}])
+        if job["workload"]["kind"] == "collective":
+            job |= draw.choice([{}, {"repetitions": 3}])
+        if "compute" in job["workload"]:
+            job |= draw.choice([{}, {"stragglers": [{"count": 1, "factor": 1.5, "max_factor": 2.5, "draw": "calculation"}]}])
+        jobs.append(job)
+    return {"jobs": jobs}
+
+
 def a_scenario(schema, seed):
     draw = random.Random(seed)
     fabric = {"flow_control": draw.choice(FLOW_CONTROL), "ecn": {"kmin": "5KB", "kmax": "50KB", "pmax": 0.5}}
@@ -117,7 +143,7 @@ def a_scenario(schema, seed):
         "workload": draw.choice(WORK),
         "faults": [a_fault(draw) for _ in range(draw.choice([0, 1, 1, 2]))],
         "measure": draw.choice([{}, {}, {"until": "400us"}, {"sample": "2us"}]),
-    }
+    } | some_jobs(seed)
 
 
 def toml(value):

@@ -128,6 +128,21 @@ class Outcome:
         return self._inner.table("trace")
 
     @cached_property
+    def jobs(self) -> Table:
+        """One row per job and repetition; without rows where the run had neither jobs nor programs."""
+        return self._inner.table("jobs")
+
+    @cached_property
+    def ranks(self) -> Table:
+        """What every rank of a job did in every repetition: computation, exposed communication, waiting."""
+        return self._inner.table("ranks")
+
+    @cached_property
+    def collectives(self) -> Table:
+        """One row per collective operation of a job, with its bandwidths as NCCL-tests define them."""
+        return self._inner.table("collectives")
+
+    @cached_property
     def summary(self) -> Summary:
         """Percentiles, counts and totals, as in ``summary.json``."""
         return Summary(json.loads(self._inner.summary))

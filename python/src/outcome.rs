@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use netloom_record::{OutcomeError, OutcomeTable, Performance, Records, SeriesError, Summary, Window};
+use netloom_record::{
+    JobNames, JobRecords, OutcomeError, OutcomeTable, Performance, Records, SeriesError, Summary, Window,
+};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
@@ -66,6 +68,12 @@ impl Outcome {
             flow_packets: outcome.flow_packets()?.into(),
             latencies: outcome.latencies()?,
             trace: outcome.trace()?.into(),
+            jobs: JobRecords {
+                repetitions: outcome.jobs()?,
+                ranks: outcome.ranks()?,
+                collectives: outcome.collectives()?,
+                ..job_names(&outcome)
+            },
             ..records_with_names(&outcome)
         };
         let made = Outcome::new(
@@ -96,17 +104,27 @@ pub(crate) fn read_table(dir: &Path, table: OutcomeTable) -> Result<Table, Outco
         OutcomeTable::Packets => records.flow_packets = outcome.flow_packets()?.into(),
         OutcomeTable::Latency => records.latencies = outcome.latencies()?,
         OutcomeTable::Trace => records.trace = outcome.trace()?.into(),
+        OutcomeTable::Jobs => records.jobs.repetitions = outcome.jobs()?,
+        OutcomeTable::Ranks => records.jobs.ranks = outcome.ranks()?,
+        OutcomeTable::Collectives => records.jobs.collectives = outcome.collectives()?,
     }
     Ok(Table::of_columns(records.columns(table).expect(IN_MEMORY)))
 }
 
-/// Records with nothing but the names that stand in the tables: those of groups and windows.
+/// The names of jobs.
+fn job_names(outcome: &netloom_record::Outcome) -> JobRecords {
+    let name = |name: &String| JobNames { name: name.clone(), ..JobNames::default() };
+    JobRecords { jobs: outcome.summary.jobs.keys().map(name).collect(), ..JobRecords::default() }
+}
+
+/// Records with nothing but the names that stand in the tables: those of groups, windows and jobs.
 fn records_with_names(outcome: &netloom_record::Outcome) -> Records {
     let window =
         |name: &String| Window { name: name.clone(), from: Default::default(), until: Default::default() };
     Records {
         groups: outcome.summary.groups.keys().cloned().collect(),
         windows: outcome.summary.windows.keys().map(window).collect(),
+        jobs: job_names(outcome),
         ..Records::default()
     }
 }

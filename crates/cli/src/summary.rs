@@ -6,6 +6,7 @@ use netloom_record::{
     ChannelSummary, Performance, ReorderingCount, Statistics, Status, Summary, TierSummary,
 };
 use netloom_study::significant;
+use netloom_units::Time;
 
 use crate::show::{self, bytes, count, percent, rate, table, time};
 
@@ -104,6 +105,7 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
     for tier in &summary.tiers {
         text += &show_tier(tier);
     }
+    text += &jobs(summary);
     text += &groups(summary);
     text += &channels(summary);
     let speed =
@@ -192,6 +194,47 @@ fn show_tier(tier: &TierSummary) -> String {
 }
 
 /// Kinds of traffic and windows of time as one table; nothing if there is one kind and no window.
+/// What the jobs took.
+fn jobs(summary: &Summary) -> String {
+    if summary.jobs.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![row([
+        "job",
+        "ranks",
+        "steps",
+        "job time",
+        "step time",
+        "computation",
+        "exposed",
+        "waiting",
+        "busbw",
+    ])];
+    let of = |at: Option<Time>| at.map_or_else(|| "unfinished".to_owned(), |at| time(at.as_secs_f64()));
+    for (name, job) in &summary.jobs {
+        let steps = match job.completed == job.repetitions {
+            true => job.repetitions.to_string(),
+            false => format!("{} of {}", job.completed, job.repetitions),
+        };
+        let bandwidth = job.busbw_bps.map(rate).unwrap_or_default();
+        let [computation, exposed, waiting] =
+            [job.computation, job.exposed, job.waiting].map(|at| time(at.as_secs_f64()));
+        let (job_time, step_time) = (of(job.job_time), of(job.step_time));
+        rows.push(vec![
+            name.clone(),
+            job.ranks.to_string(),
+            steps,
+            job_time,
+            step_time,
+            computation,
+            exposed,
+            waiting,
+            bandwidth,
+        ]);
+    }
+    table(rows) + "\n"
+}
+
 fn groups(summary: &Summary) -> String {
     if summary.groups.len() < 2 && summary.windows.is_empty() {
         return String::new();
@@ -323,7 +366,6 @@ mod tests {
         ChannelRecord, ChannelWindowRecord, FlowRecord, NamedChannel, Records, SummaryOptions, Window,
         WindowRecord,
     };
-    use netloom_units::Time;
 
     fn shown(records: &Records) -> String {
         let summary = Summary::new(records, &SummaryOptions::default(), Status::Complete).unwrap();

@@ -376,7 +376,7 @@ fn columns_are_chosen_in_the_study_or_on_the_command_line() {
     assert!(!own.contains("slowdown p99"), "{own}");
     let other =
         text(&run(&["study", "study.toml", "--out", "out", "--columns", "reordering,job-time"]).stdout);
-    assert!(other.contains("job time [us]") && !other.contains("timeouts"), "{other}");
+    assert!(other.contains("makespan [us]") && !other.contains("timeouts"), "{other}");
     let shown = text(&run(&["show", "out", "--columns", "queues,goodput_bps"]).stdout);
     assert!(shown.contains("largest queue, host [kB]") && shown.contains("goodput [Gbit/s]"), "{shown}");
     for args in [["study", "study.toml", "--columns", "timeout"], ["show", "out", "--columns", "timeout"]] {

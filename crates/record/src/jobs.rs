@@ -240,3 +240,36 @@ impl JobRecords {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::records;
+
+    #[test]
+    fn a_summary_is_about_one_job_and_all_of_its_repetitions() {
+        let mut jobs = records().jobs;
+        jobs.jobs[0].repetitions = 2;
+        let summary = jobs.summaries()["llama"].clone();
+        assert_eq!((summary.completed, summary.job_time, summary.step_time), (1, None, None));
+        let later = |end| JobRecord {
+            repetition: 1,
+            start: Time::from_us(8),
+            end,
+            bytes: 70,
+            ..jobs.repetitions[0].clone()
+        };
+        jobs.repetitions.push(later(Some(Time::from_us(15))));
+        jobs.jobs.push(JobNames { name: "other".to_owned(), ranks: 1, repetitions: 1 });
+        let other = RankRecord { job: 1, waiting: Time::from_us(100), ..RankRecord::default() };
+        jobs.ranks.push(other);
+        let summaries = jobs.summaries();
+        let summary = &summaries["llama"];
+        assert_eq!((summary.job_time, summary.step_time), (Some(Time::from_us(15)), Some(Time(7_500_000))));
+        assert_eq!((summary.computation, summary.waiting), (Time::from_us(4), Time::from_us(2)));
+        assert_eq!((summary.exposed_share, summary.bytes, summary.collectives), (3.0 / 9.0, 5070, 1));
+        // 5000 bytes in five microseconds; of two ranks a bus carries as much.
+        assert_eq!((summary.algbw_bps, summary.busbw_bps), (Some(8e9), Some(8e9)));
+        assert_eq!((summaries["other"].start, summaries["other"].waiting), (None, Time::from_us(100)));
+    }
+}

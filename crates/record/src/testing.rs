@@ -3,9 +3,10 @@
 use netloom_units::{Rate, Time};
 
 use crate::{
-    ChannelRecord, ChannelWindowRecord, ConWeaveCount, DecisionCount, EntryCount, FlowRecord,
-    FlowSampleRecord, FlowletRecord, GapRecord, NamedChannel, PacketCounts, PacketStatistics, PartRecord,
-    Records, ReorderingCount, SampleRecord, Totals, TraceRecord, Window, WindowRecord,
+    ChannelRecord, ChannelWindowRecord, CollectiveRecord, ConWeaveCount, DecisionCount, EntryCount,
+    FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, JobNames, JobRecord, JobRecords, NamedChannel,
+    PacketCounts, PacketStatistics, PartRecord, RankRecord, Records, ReorderingCount, SampleRecord, Totals,
+    TraceRecord, Window, WindowRecord,
 };
 
 /// An unfinished flow of 10 packets with an idle FCT of 1 µs.
@@ -88,7 +89,37 @@ pub(crate) fn records() -> Records {
         base_rtts: 2,
         count,
     };
+    let rank = |rank| RankRecord {
+        rank,
+        end: us(9),
+        computation: Time::from_us(4),
+        exposed: Time::from_us(3),
+        waiting: Time::from_us(2),
+        ..RankRecord::default()
+    };
+    let mut collective = CollectiveRecord {
+        operation: "all-reduce".into(),
+        name: "gradients".into(),
+        ranks: 2,
+        bytes: 5000,
+        start: Time::from_us(4),
+        ..CollectiveRecord::default()
+    };
+    collective.complete(Time::from_us(9), Some((2, 2)));
+    let jobs = JobRecords {
+        jobs: vec![JobNames { name: "llama".to_owned(), ranks: 2, repetitions: 1 }],
+        repetitions: vec![JobRecord {
+            ranks: 2,
+            end: us(9),
+            time: us(9),
+            bytes: 5000,
+            ..JobRecord::default()
+        }],
+        ranks: vec![rank(0), rank(1)],
+        collectives: vec![collective],
+    };
     Records {
+        jobs,
         groups: ["victim", "hot"].map(str::to_owned).to_vec(),
         windows: vec![window("burst", 2, 6), window("late", 9, 12)],
         named_channels: vec![NamedChannel { name: "up".to_owned(), channel: 0 }],

@@ -480,6 +480,13 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
   }
 
   // A workload of several kinds of traffic: how each of them fared.
+  function jobs() {
+    if (!points.some((point) => point.jobs.length)) return;
+    const columns = report.job_metrics.map((metric, k) => ({ ...metric, k })).filter(({ k }) => points.some((point) => point.jobs.some((job) => job.metrics[k]?.mean)));
+    const box = section("jobs", "By job", `Computation, exposed communication and waiting are means over the ranks.${hasSeeds ? " Mean over the seeds, with its 95% confidence interval (Student's t)." : ""}`);
+    live(box, () => table(["", "job", ...columns.map(heading)], shown().flatMap((i) => points[i].jobs.map((job) => [named(i), job.name, ...columns.map(({ k }) => estimate(job.metrics[k]))]))));
+  }
+
   function groups() {
     if (!points.some((point) => point.groups.length)) return;
     const columns = report.group_metrics.map((metric, k) => ({ ...metric, k })).filter(({ k }) => points.some((point) => point.groups.some((group) => group.metrics[k]?.mean)));
@@ -932,7 +939,7 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
 
   applyTheme();
   const parts = {
-    About: about, Filters: filters, "Main result": mainResult, "By kind of traffic": groups, Results: results, Claims: claims, Measured: measured, "Flow completion times": distributions,
+    About: about, Filters: filters, "Main result": mainResult, "By job": jobs, "By kind of traffic": groups, Results: results, Claims: claims, Measured: measured, "Flow completion times": distributions,
     "Slowdown by flow size": bySize, "What happened": events, "Link use": tiers, "Throughput over time": overTime,
     "What differs": differences, "In detail": details,
   };

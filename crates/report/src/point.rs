@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use netloom_record::{Estimate, GroupSummary, Outcome, Status, Summary};
+use netloom_record::{Estimate, GroupSummary, JobSummary, Outcome, Status, Summary};
+use netloom_units::Time;
 use serde::Serialize;
 
 use crate::curve::{Curve, round};
@@ -29,6 +30,8 @@ pub(crate) struct Point {
     pub(crate) metrics: Vec<Option<Estimate>>,
     /// Kinds of traffic, if there are several.
     groups: Vec<Group>,
+    /// Jobs.
+    jobs: Vec<Group>,
     pub(crate) tiers: Vec<TierUse>,
     pub(crate) link_use: LinkUse,
     /// Of the first run.
@@ -113,12 +116,19 @@ const GIGA: f64 = 1e-9;
 pub(crate) const METRICS: &[Metric] =
     &[
         result("job-time", "job time", "us", |s, job| {
-            job.and_then(|_| Some(s.totals.makespan?.0 as f64 * MICRO))
+            longest(s, |of| of.job_time)
+                .unwrap_or_else(|| job.and_then(|_| Some(s.totals.makespan?.0 as f64 * MICRO)))
         }),
         result("step-time", "time per step", "us", |s, job| {
-            let steps = job?.steps.filter(|&steps| steps > 1)?;
-            Some(s.totals.makespan?.0 as f64 * MICRO / f64::from(steps))
+            longest(s, |of| of.step_time.filter(|_| of.repetitions > 1)).unwrap_or_else(|| {
+                let steps = job?.steps.filter(|&steps| steps > 1)?;
+                Some(s.totals.makespan?.0 as f64 * MICRO / f64::from(steps))
+            })
         }),
+        result("exposed", "exposed communication", "us", |s, _| longest(s, |of| Some(of.exposed)).flatten()),
+        more_is_better(result("busbw", "least bus bandwidth", "Gbit/s", |s, _| {
+            s.jobs.values().filter_map(|job| job.busbw_bps).min_by(f64::total_cmp).map(|bps| bps * GIGA)
+        })),
         result("fct-p99", "FCT p99", "us", |s, _| Some(s.fct_ps.as_ref()?.p99 * MICRO)),
         result("fct-mean", "FCT mean", "us", |s, _| Some(s.fct_ps.as_ref()?.mean * MICRO)),
         result("fct-p50", "FCT p50", "us", |s, _| Some(s.fct_ps.as_ref()?.p50 * MICRO)),
@@ -128,6 +138,7 @@ pub(crate) const METRICS: &[Metric] =
         more_is_better(result("throughput", "throughput", "Gbit/s", |s, _| Some(s.throughput_bps? * GIGA))),
         result("makespan", "makespan", "us", |s, job| match job {
             Some(_) => None,
+            None if !s.jobs.is_empty() => None,
             None => Some(s.totals.makespan?.0 as f64 * MICRO),
         }),
         more_is_better(result("completed", "completed", "flows", |s, _| Some(s.flows.completed as f64))),
@@ -162,6 +173,16 @@ pub(crate) const METRICS: &[Metric] =
             Some(s.tiers.iter().map(|tier| tier.pauses).sum::<u64>() as f64)
         }),
     ];
+
+/// The longest of a time of all jobs, in microseconds: `None` inside where some job has none, and outside where there are no jobs, as in outcomes of
+/// versions that did not record them.
+fn longest(summary: &Summary, of: fn(&JobSummary) -> Option<Time>) -> Option<Option<f64>> {
+    if summary.jobs.is_empty() {
+        return None;
+    }
+    let times = summary.jobs.values().map(|job| Some(of(job)?.0)).collect::<Option<Vec<u64>>>();
+    Some(times.and_then(|times| times.into_iter().max()).map(|time| time as f64 * MICRO))
+}
 
 fn non_default(summary: &Summary) -> Option<f64> {
     let decisions = summary.totals.decisions.values();
@@ -198,8 +219,47 @@ impl Job {
 #[derive(Clone, Debug, Serialize)]
 struct Group {
     name: String,
-    /// One number per [`GROUP_METRICS`].
+    /// One number per [`GROUP_METRICS`], or per [`JOB_METRICS`].
     metrics: Vec<Option<Estimate>>,
+}
+
+/// A number of a job.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct JobMetric {
+    heading: &'static str,
+    unit: &'static str,
+    #[serde(skip)]
+    of: fn(&JobSummary) -> Option<f64>,
+}
+
+const fn of_job(heading: &'static str, unit: &'static str, of: fn(&JobSummary) -> Option<f64>) -> JobMetric {
+    JobMetric { heading, unit, of }
+}
+
+/// What a page shows of every job.
+pub(crate) const JOB_METRICS: &[JobMetric] = &[
+    of_job("job time", "us", |job| Some(job.job_time?.0 as f64 * MICRO)),
+    of_job("time per step", "us", |job| {
+        Some(job.step_time.filter(|_| job.repetitions > 1)?.0 as f64 * MICRO)
+    }),
+    of_job("computation", "us", |job| Some(job.computation.0 as f64 * MICRO)),
+    of_job("exposed communication", "us", |job| Some(job.exposed.0 as f64 * MICRO)),
+    of_job("waiting for other ranks", "us", |job| Some(job.waiting.0 as f64 * MICRO)),
+    of_job("bus bandwidth", "Gbit/s", |job| Some(job.busbw_bps? * GIGA)),
+    of_job("algorithm bandwidth", "Gbit/s", |job| Some(job.algbw_bps? * GIGA)),
+];
+
+/// The jobs, in the order of the first run.
+fn jobs(summaries: &[Summary]) -> Vec<Group> {
+    let Some(first) = summaries.first() else { return Vec::new() };
+    let job = |name: &String| {
+        let of = |metric: &JobMetric| {
+            let values = summaries.iter().filter_map(|summary| (metric.of)(summary.jobs.get(name)?));
+            estimate(&values.collect::<Vec<_>>())
+        };
+        Group { name: name.clone(), metrics: JOB_METRICS.iter().map(of).collect() }
+    };
+    first.jobs.keys().map(job).collect()
 }
 
 /// A number of a group.
@@ -289,6 +349,7 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path], points: usize) -> Res
             })
             .collect(),
         groups: groups(&summaries),
+        jobs: jobs(&summaries),
         tiers: tiers(&summaries),
         link_use: links.link_use(map.as_ref()),
         series,

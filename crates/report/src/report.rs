@@ -11,7 +11,9 @@ use crate::differences::{Difference, differences, styles};
 use crate::folders::{Claim, Folders, ReportError};
 use crate::links::Map;
 use crate::page;
-use crate::point::{GROUP_METRICS, GroupMetric, METRICS, Metric, Point, Reduced, reduce};
+use crate::point::{
+    GROUP_METRICS, GroupMetric, JOB_METRICS, JobMetric, METRICS, Metric, Point, Reduced, reduce,
+};
 use crate::sizes::{SizeBin, alike};
 use crate::style::{Look, STYLES, Styles, looks};
 
@@ -23,6 +25,7 @@ pub struct Report {
     pub(crate) axes: Vec<Axis>,
     metrics: &'static [Metric],
     group_metrics: &'static [GroupMetric],
+    job_metrics: &'static [JobMetric],
     pub(crate) points: Vec<Point>,
     /// By point.
     pub(crate) by_size: Vec<Vec<SizeBin>>,
@@ -66,6 +69,7 @@ impl Report {
             axes: axes(&folders),
             metrics: METRICS,
             group_metrics: GROUP_METRICS,
+            job_metrics: JOB_METRICS,
             points: Vec::new(),
             by_size: Vec::new(),
             too_few: Vec::new(),

@@ -134,6 +134,8 @@ mod tests {
             "topology = { kind = 'fat-tree', k = 4 }\nrouting = 'flowcut-nic'\n[workload]\nkind = 'mix'\nparts = ['permutation', { kind = 'incast', name = 'in' }]\n\
              [measure]\npackets = true\ngaps = true\nswitch_gaps = true\nwarm_up = '1us'\nsize_bins = ['1KB', '10MB']\nwindows = [{ name = 'early', from = '0us', until = '20us' }]\n\
              channels = [{ name = 'c', from = 'h0', to = 's0' }]",
+            "topology = { kind = 'fat-tree', k = 4 }\n[[jobs]]\nname = 'a'\nranks = 4\nrepetitions = 2\nworkload = { kind = 'collective', compute = '1us' }\n\
+             [[jobs]]\nname = 'b'\nranks = 3\nworkload = { kind = 'all-to-all', size = '10KB' }",
         ];
         for text in scenarios {
             let document = Node::parse(&Source::new("s", text)).unwrap();

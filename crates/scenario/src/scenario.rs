@@ -322,6 +322,9 @@ mod tests {
             "[workload]\nkind = \"mix\"\nparts = [\"hotspot\", { kind = \"incast\", class = 3, name = \"io\", size = \"vl2\" }, { kind = \"mix\", parts = [\"bursty\"] }]\n",
             "[topology]\nkind = \"crossbar\"\n[workload]\nkind = \"incast\"\nranks = 12\nstart_jitter = \"1us\"\n",
             "[servers]\nnics = 4\nwiring = \"rail-optimised\"\n",
+            "[[jobs]]\nname = \"a\"\nplacement = { hosts = [3, \"h1\"] }\nworkload = \"permutation\"\n\
+             [[jobs]]\nname = \"b\"\nranks = 4\nplacement = \"by-rail\"\nworkload = { kind = \"collective\" }\n\
+             stragglers = [{ count = 1, factor = 1.5 }]\n",
         ] {
             let scenario = read(text).unwrap();
             let printed = scenario.to_toml().unwrap();
@@ -377,6 +380,39 @@ mod tests {
         }
         // Another table's field of that name stays what it is.
         assert!(read("fabric.classes = [{}, { share = 60 }]").is_ok());
+    }
+
+    #[test]
+    fn jobs_are_read_field_by_field_and_nothing_is_beside_them_by_default() {
+        let job = |fields: &str| read(&format!("[[jobs]]\nname = \"a\"\nworkload = \"incast\"\n{fields}\n"));
+        let scenario = job("").unwrap();
+        assert_eq!(scenario.workload.pattern, Pattern::Idle(Idle::default()));
+        assert_eq!((scenario.jobs.len(), scenario.jobs[0].repetitions), (1, 1));
+        assert_eq!(read("jobs = []").unwrap().workload, Scenario::default().workload);
+        for (fields, expected) in [
+            (
+                "placement = \"pakced\"",
+                "jobs.0.placement: there is no placement `pakced` (did you mean `packed`?",
+            ),
+            (
+                "placement = { host = [1] }",
+                "jobs.0.placement.host: unknown field `host` (did you mean `hosts`?",
+            ),
+            (
+                "placement = { hosts = [true] }",
+                "jobs.0.placement.hosts.0: expected a host: its number, or its name",
+            ),
+            ("placement = 3", "jobs.0.placement: expected a placement: \"packed\", "),
+            ("rank = 3", "jobs.0.rank: unknown field `rank` (did you mean `ranks`?"),
+            (
+                "stragglers = [{ factr = 2 }]",
+                "jobs.0.stragglers.0.factr: unknown field `factr` (did you mean `factor`?",
+            ),
+        ] {
+            let problems = job(fields).unwrap_err().to_string();
+            assert!(problems.contains(expected), "{problems}");
+        }
+        assert!(read("jobs = 3").unwrap_err().to_string().contains("jobs: expected a list of tables"));
     }
 
     #[test]

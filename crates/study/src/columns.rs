@@ -40,11 +40,11 @@ impl Column {
 const GIGA: f64 = 1e-9;
 const KILO: f64 = 1e-3;
 
-/// A column: heading, metric (`*` is every tier), factor.
+/// A column: heading, metric (`*` is every tier, or every job), factor.
 type Shown = (&'static str, &'static str, f64);
 
 /// Words that stand for several columns of runs.
-const SETS: [(&str, &[Shown]); 15] = [
+const SETS: [(&str, &[Shown]); 16] = [
     (
         "fct",
         &[
@@ -70,7 +70,25 @@ const SETS: [(&str, &[Shown]); 15] = [
             ("last completion [us]", "flows.last_completion", 1.0),
         ],
     ),
-    ("job-time", &[("job time [us]", "totals.makespan", 1.0)]),
+    (
+        "job-time",
+        &[
+            ("job time, * [us]", "jobs.*.job_time", 1.0),
+            ("step time, * [us]", "jobs.*.step_time", 1.0),
+            ("makespan [us]", "totals.makespan", 1.0),
+        ],
+    ),
+    (
+        "jobs",
+        &[
+            ("job time, * [us]", "jobs.*.job_time", 1.0),
+            ("step time, * [us]", "jobs.*.step_time", 1.0),
+            ("computation, * [us]", "jobs.*.computation", 1.0),
+            ("exposed, * [us]", "jobs.*.exposed", 1.0),
+            ("waiting, * [us]", "jobs.*.waiting", 1.0),
+            ("busbw, * [Gbit/s]", "jobs.*.busbw_bps", GIGA),
+        ],
+    ),
     (
         "throughput",
         &[("throughput [Gbit/s]", "throughput_bps", GIGA), ("goodput [Gbit/s]", "goodput_bps", GIGA)],
@@ -179,7 +197,8 @@ pub(crate) fn of_runs(results: &Results) -> Vec<Column> {
     let occurs = |metric: &str| {
         results.points().iter().any(|point| point.known(metric).iter().any(|&value| value != 0.0))
     };
-    let mut columns: Vec<Column> = [
+    let mut columns = of_jobs(results, &metrics, occurs);
+    let fct = [
         ("FCT mean [us]", "fct.mean"),
         ("FCT p50 [us]", "fct.p50"),
         ("FCT p99 [us]", "fct.p99"),
@@ -188,11 +207,14 @@ pub(crate) fn of_runs(results: &Results) -> Vec<Column> {
     ]
     .into_iter()
     .filter(|(_, metric)| metrics.contains(metric))
-    .map(|(heading, metric)| Column::new(heading, metric, 1.0))
-    .collect();
-    // A job is what is computed after its last message, too.
-    if occurs("totals.makespan") && differs(results, "totals.makespan", "flows.last_completion") {
-        columns.push(Column::new("job time [us]", "totals.makespan", 1.0));
+    .map(|(heading, metric)| Column::new(heading, metric, 1.0));
+    columns.extend(fct);
+    // What is computed after the last message.
+    if !metrics.iter().any(|metric| metric.starts_with("jobs."))
+        && occurs("totals.makespan")
+        && differs(results, "totals.makespan", "flows.last_completion")
+    {
+        columns.push(Column::new("makespan [us]", "totals.makespan", 1.0));
     }
     columns.push(Column::new("out of order", "packets.ooo_share", 1.0));
     for (heading, metric) in [
@@ -218,6 +240,28 @@ pub(crate) fn of_runs(results: &Results) -> Vec<Column> {
         let throughput = format!("channels.{channel}.throughput_bps");
         columns.push(Column::new(format!("{channel} [Gbit/s]"), throughput, GIGA));
         columns.push(Column::new(format!("{channel} queue [kB]"), metric, KILO));
+    }
+    columns
+}
+
+/// Of every job its time, that of a step where it has several, and how much of it the network cost.
+fn of_jobs(results: &Results, metrics: &[&str], occurs: impl Fn(&str) -> bool) -> Vec<Column> {
+    let jobs = between("jobs.", metrics, ".job_time");
+    let is_one = jobs.len() == 1;
+    let mut columns = Vec::new();
+    for (what, metric, unit, scale) in [
+        ("job time", "job_time", "us", 1.0),
+        ("step time", "step_time", "us", 1.0),
+        ("exposed", "exposed", "us", 1.0),
+        ("busbw", "busbw_bps", "Gbit/s", GIGA),
+    ] {
+        for (job, time) in &jobs {
+            let metric = format!("jobs.{job}.{metric}");
+            let of = if is_one { String::new() } else { format!(", {job}") };
+            if occurs(&metric) && (metric == *time || differs(results, &metric, time)) {
+                columns.push(Column::new(format!("{what}{of} [{unit}]"), metric, scale));
+            }
+        }
     }
     columns
 }
@@ -331,10 +375,25 @@ mod tests {
         assert!(of(&["timeouts"]).unwrap_err().message.contains("no cell of this study has `timeouts`"));
     }
 
+    #[test]
+    fn the_time_of_jobs_comes_first() {
+        let job =
+            [("jobs.a.job_time", 9.0), ("jobs.a.step_time", 9.0), ("jobs.a.exposed", 0.0), ("fct.p99", 2.0)];
+        let all = |given: &[(&str, f64)]| -> Vec<String> {
+            of_runs(&results(given)).into_iter().map(|column| column.heading).collect()
+        };
+        assert_eq!(all(&job)[..3], ["job time [us]", "FCT p99 [us]", "out of order"]);
+        let two = [job[0], ("jobs.a.step_time", 3.0), ("jobs.b.job_time", 4.0), ("jobs.b.busbw_bps", 5.0)];
+        assert_eq!(
+            all(&two)[..4],
+            ["job time, a [us]", "job time, b [us]", "step time, a [us]", "busbw, b [Gbit/s]"]
+        );
+    }
+
     /// Every word stands for numbers that a summary has.
     #[test]
     fn sets_are_made_of_metrics_of_summaries() {
-        let text = "topology = { kind = \"fat-tree\", k = 4 }\nworkload = { size = \"64KiB\" }\n";
+        let text = "topology = { kind = \"fat-tree\", k = 4 }\nworkload = { kind = \"collective\" }\n";
         let text = format!("title = \"t\"\n[scenario]\n{text}");
         let document = netloom_scenario::Node::parse(&netloom_scenario::Source::new("s", text)).unwrap();
         let study = crate::Study::read(&document, crate::Form::Middle).unwrap();

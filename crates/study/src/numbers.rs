@@ -34,8 +34,13 @@ pub fn unit(metric: &str) -> &'static str {
         "from",
         "until",
     ];
+    /// Times of jobs, whose names are of the user's choice.
+    const JOB_TIMES: &[&str] =
+        &["job_time", "step_time", "start", "end", "computation", "exposed", "waiting"];
     let last = metric.rsplit('.').next().unwrap_or_default();
-    if last == "count" {
+    if metric.starts_with("jobs.") && JOB_TIMES.contains(&last) {
+        "us"
+    } else if last == "count" {
         "1"
     } else if last.ends_with("_bps") {
         "bit/s"

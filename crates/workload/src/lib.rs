@@ -62,7 +62,7 @@ pub use jobs::{Draw, HostName, Job, JobPlacement, Straggler, add_jobs};
 pub use map::Map;
 pub use options::{Destination, Options, Placement};
 pub use pattern::*;
-pub use plan::{HostWork, JobPlan, Message, Overlap, Plan, PlanContext, Workload};
+pub use plan::{HostWork, JobPlan, Message, Overlap, Plan, PlanContext, Workload, find_stall};
 pub use program::{Action, CollectiveInfo, CollectiveKind, CollectiveLog, RankLog, RoundLog, Wait};
 pub use servers::{NicSelection, Rails, ScaleUp, ScaleUpWiring, Servers, Wiring};
 pub use size::{Sampling, Size, SizeDistribution, Table};

@@ -17,7 +17,7 @@ use crate::arrivals::Arrivals;
 use crate::closed::Closed;
 use crate::frames::Frames;
 use crate::merge::Merge;
-use crate::program::{Action, CollectiveInfo, Placed, Program, RankLog, Runner, Slowness};
+use crate::program::{Action, CollectiveInfo, Placed, Program, RankLog, Runner, Slowness, describe};
 use crate::servers::{Endpoints, Rails};
 use crate::{Options, Pattern, WorkloadError};
 
@@ -394,10 +394,9 @@ impl HostWork {
         }
     }
 
-    /// What the program of this host waits for, in words; `None` if it is done, or where there is none. For the
-    /// message about a run that ends with unfinished programs.
+    /// What the programs of this host wait for, in words; `None` if they are done, or there are none. [`find_stall`] says more.
     pub fn unfinished(&self) -> Option<String> {
-        self.programs().find_map(Runner::unfinished)
+        find_stall(std::iter::once(self), &[])
     }
 
     /// What the programs of this host noted of themselves in a run that ended at `end`.
@@ -486,6 +485,22 @@ impl HostWork {
     fn classed(&self, message: Option<Message>) -> Option<Message> {
         message.map(|message| Message { class: self.class.unwrap_or(message.class), ..message })
     }
+}
+
+/// Who waits for which message in the first of some jobs that has not finished, in words, and what became of it; `None` if all have. For the message
+/// about a run in which nothing happens any more.
+pub fn find_stall<'a>(works: impl Iterator<Item = &'a HostWork>, jobs: &[JobPlan]) -> Option<String> {
+    let mut all: Vec<&Runner> = works.flat_map(HostWork::programs).collect();
+    all.sort_by_key(|runner| (runner.job(), runner.rank().0));
+    let job = all.iter().filter(|runner| !runner.is_finished()).map(|runner| runner.job()).min()?;
+    all.retain(|runner| runner.job() == job);
+    let hosts: BTreeMap<u32, HostId> = all.iter().map(|runner| runner.rank()).collect();
+    let named = |rank: u32| match hosts.get(&rank) {
+        Some(host) => format!("rank {rank} on host {host}"),
+        None => format!("rank {rank}"),
+    };
+    let name = jobs.get(usize::from(job)).map_or("", |job| job.name.as_str());
+    Some(format!("in job `{name}` {}", describe(&all, named)?))
 }
 
 impl From<Source> for HostWork {

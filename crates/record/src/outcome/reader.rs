@@ -208,6 +208,7 @@ fn corrupt(dir: &Path, file: &str, problem: impl ToString) -> OutcomeError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jobs::JobRecords;
     use crate::outcome::{Existing, OutcomeWriter};
     use crate::records::Records;
     use crate::summary::{Status, SummaryOptions};
@@ -229,6 +230,12 @@ mod tests {
             flow_samples: outcome.flow_samples()?.into(),
             window_flows: outcome.window_flows()?.into(),
             totals: outcome.summary.totals.clone(),
+            jobs: JobRecords {
+                repetitions: outcome.jobs()?,
+                ranks: outcome.ranks()?,
+                collectives: outcome.collectives()?,
+                ..records().jobs
+            },
             ..records()
         })
     }
@@ -262,7 +269,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("outcome");
         write(&dir);
-        for file in [FLOWS, SERIES, FLOW_SERIES, WINDOWS, SUMMARY] {
+        for file in [FLOWS, SERIES, FLOW_SERIES, WINDOWS, JOBS, RANKS, COLLECTIVES, SUMMARY] {
             let path = dir.join(file);
             let sound = fs::read(&path).unwrap();
             for index in (0..sound.len()).step_by(41) {

@@ -98,6 +98,9 @@ fn tables_in_memory_hold_what_the_files_do() {
             OutcomeTable::Packets => records.flow_packets.len() as usize,
             OutcomeTable::Latency => records.latencies.len(),
             OutcomeTable::Trace => records.trace.len() as usize,
+            OutcomeTable::Jobs => records.jobs.repetitions.len(),
+            OutcomeTable::Ranks => records.jobs.ranks.len(),
+            OutcomeTable::Collectives => records.jobs.collectives.len(),
         };
         let mut lengths = columns(table).into_iter().map(|column| match column.values {
             Values::Bool(values) => values.len(),

@@ -29,7 +29,7 @@ impl Host {
 
     /// Whether some of its work has not begun, or has not been done.
     pub(crate) fn has_work_left(&self) -> bool {
-        self.upcoming.is_some() || self.work.unfinished().is_some()
+        self.upcoming.is_some() || !self.work.is_finished()
     }
 
     pub(crate) fn start_flows(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {

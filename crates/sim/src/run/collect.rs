@@ -109,7 +109,7 @@ pub(crate) fn collect(
         return Err(ConservationError::Leftover(waiting).into());
     }
     if is_complete {
-        check_work(&nodes)?;
+        check_work(world, &nodes)?;
     }
     // A run that was cut short ends there; one whose work was done ended with its last event.
     let is_cut = waiting > 0 || !pending.is_empty() || has_unfinished_flows(&nodes);

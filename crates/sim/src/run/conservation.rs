@@ -4,6 +4,7 @@ use netloom_fabric::{FlowControl, NO_INGRESS, Packet};
 use netloom_record::PacketCounts;
 use netloom_routing::FlowKey;
 use netloom_units::{Time, narrow};
+use netloom_workload::find_stall;
 use rustc_hash::FxHashMap;
 
 use crate::channel::channel_name;
@@ -76,15 +77,15 @@ pub(crate) fn check_credits(world: &World, nodes: &[Node], until: Time) -> Resul
 }
 
 /// When all is done, all programs are.
-pub(crate) fn check_work(nodes: &[Node]) -> Result<(), RunError> {
-    for (id, node) in (0..).zip(nodes) {
-        if let Node::Host(host) = node
-            && let Some(what) = host.work.unfinished()
-        {
-            return Err(RunError::Unfinished { host: id, what });
-        }
+pub(crate) fn check_work(world: &World, nodes: &[Node]) -> Result<(), RunError> {
+    let works = nodes.iter().filter_map(|node| match node {
+        Node::Host(host) => Some(&host.work),
+        _ => None,
+    });
+    match find_stall(works, &world.jobs) {
+        Some(what) => Err(RunError::Unfinished(what)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 pub(crate) fn has_unfinished_flows(nodes: &[Node]) -> bool {

@@ -80,14 +80,9 @@ pub enum RunError {
     /// A time series, or what flows leave behind, cannot be kept.
     #[error(transparent)]
     Series(#[from] SeriesError),
-    /// Work is left although nothing happens any more.
-    #[error("the run stands still: host {host} {what}")]
-    Unfinished {
-        /// The first host that waits.
-        host: u32,
-        /// For what.
-        what: String,
-    },
+    /// Work is left although nothing happens any more: which ranks wait for which messages, in words.
+    #[error("the run stands still: {0}")]
+    Unfinished(String),
 }
 
 /// Packets were created or lost without a trace. This is a bug in netloom.

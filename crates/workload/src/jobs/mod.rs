@@ -29,7 +29,7 @@ pub struct Job {
     /// What it does: a kind of workload that has an end, with its fields, such as `{ kind = "collective", size = "64MiB" }`. Not `mix`, whose parts
     /// are jobs of their own, and not what sends at a load (`poisson`, `bernoulli`, `bursty`, `hotspot`).
     pub workload: Pattern,
-    /// Number of ranks. If not given, as many as the workload's files have or as there are hosts in its `placement`, else all hosts that no job before it
+    /// Number of ranks; if not given, as many as the workload's files have or as there are hosts in its `placement`, else all hosts that no job before it
     /// has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u32>,
@@ -64,10 +64,10 @@ pub struct Job {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Straggler {
-    /// These ranks.
+    /// These ranks; all of the job if not given, without `count` either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Vec<u32>>,
-    /// As many ranks, drawn from the seed.
+    /// This number of ranks, drawn from the seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
     /// What the durations of their calculations are multiplied by, above 0 and at most 1000; to the millionth.

@@ -134,9 +134,9 @@ fn in_turn(hosts: &[HostId], endpoints: &Endpoints) -> Vec<HostId> {
 
 /// The same within every pod: a pod's leaf switches are its rails.
 fn by_rail(hosts: &[HostId], endpoints: &Endpoints) -> Result<Vec<HostId>, WorkloadError> {
-    let refused = |found: &str| {
-        let expected = "`packed`, `random`, `round-robin-leaves` or a list of hosts";
-        Err(WorkloadError::parameter("placement", expected, format!("\"by-rail\", but {found}")))
+    let refused = |why: &str| {
+        let expected = format!("another placement, as {why}");
+        Err(WorkloadError::parameter("placement", expected, "\"by-rail\""))
     };
     if !endpoints.have_names() {
         return refused("each server of `[servers]` has a NIC on every rail");
@@ -148,7 +148,7 @@ fn by_rail(hosts: &[HostId], endpoints: &Endpoints) -> Result<Vec<HostId>, Workl
         leaves.entry(pod(leaf)).or_default().insert(leaf);
     }
     if leaves.values().all(|leaves| leaves.len() < 2) {
-        return refused("the rails are a pod's leaf switches, and no pod of this network has several");
+        return refused("rails are the leaf switches of a pod, and no pod of this network has several");
     }
     let mut pods: BTreeMap<u32, Vec<HostId>> = BTreeMap::new();
     for &host in hosts {
@@ -240,7 +240,8 @@ impl JsonSchema for JobPlacement {
         "JobPlacement".into()
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let hosts = generator.subschema_for::<Vec<HostName>>();
+        let mut hosts = generator.subschema_for::<Vec<HostName>>();
+        hosts.insert("description".to_owned(), "Hosts by number or name, in the order of the ranks.".into());
         json_schema!({
             "description": "Where the ranks of a job sit, one to a host.",
             "anyOf": [
@@ -248,7 +249,12 @@ impl JsonSchema for JobPlacement {
                 { "type": "object", "properties": { "hosts": hosts }, "required": ["hosts"], "additionalProperties": false },
                 {
                     "type": "object",
-                    "properties": { "file": { "type": "string" } },
+                    "properties": {
+                        "file": {
+                            "type": "string",
+                            "description": "A file with a host per line, by number or name, in the order of the ranks."
+                        }
+                    },
                     "required": ["file"],
                     "additionalProperties": false
                 }

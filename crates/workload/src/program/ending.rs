@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use netloom_units::{Time, narrow};
 
-use super::{Action, Placed, Program, Runner};
+use super::{Action, Placed, Program, Runner, describe};
 
 /// A call that a rank waits for.
 enum Call {
@@ -21,7 +21,7 @@ impl Program {
     /// Otherwise this is one of the possible runs.
     ///
     /// # Errors
-    /// The first operation that never finishes, in words.
+    /// Who waits for whom, in words.
     pub(crate) fn ending(self) -> Result<Program, String> {
         let ranks: Vec<u32> = (0..narrow::<u32>(self.ranks.len())).collect();
         let placed = Placed::new(self, &ranks, narrow::<u32>(ranks.len()));
@@ -52,7 +52,7 @@ impl Program {
             }
             note(rank, &mut actions, &mut calls);
         }
-        let stuck = runners.iter().find_map(Runner::unfinished);
+        let stuck = describe(&runners.iter().collect::<Vec<_>>(), |rank| format!("rank {rank}"));
         drop(runners);
         match (stuck, std::sync::Arc::try_unwrap(placed)) {
             (None, Ok(placed)) => Ok(placed.program),

@@ -72,6 +72,25 @@ impl Mailbox {
         }
     }
 
+    /// The rank and the tag, each of which may be [`ANY`], that the first receive without a message names.
+    pub(super) fn awaited(&self, rank: &RankProgram) -> Option<(u32, u32)> {
+        match &self.waiting {
+            Waiting::ByChannel(channels) => {
+                let place = channels.iter().position(|channel| !channel.posted.is_empty())?;
+                Some(rank.inbound[place])
+            }
+            Waiting::Ordered { posted, .. } => {
+                let receive = &rank.ops[*posted.front()? as usize];
+                Some((receive.peer, receive.tag))
+            }
+        }
+    }
+
+    /// How many messages of a channel have come in their turn.
+    pub(super) fn accepted(&self, channel: u32) -> u32 {
+        self.expected[channel as usize]
+    }
+
     /// Takes in a message by its channel and its place in the order of sending; whether its turn has come. One that
     /// has overtaken others is kept until [`advance`](Self::advance) comes to it.
     pub(super) fn arrive(&mut self, channel: u32, place: u32) -> bool {

@@ -28,6 +28,7 @@ mod ending;
 mod mailbox;
 mod observer;
 mod runner;
+mod stall;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -35,6 +36,7 @@ pub(crate) use build::{Accept, CheckedRank, MAX_OPS, RankBuilder, build_all, che
 pub use collectives::{CollectiveInfo, CollectiveKind};
 pub use observer::{CollectiveLog, RankLog, RoundLog, Wait};
 pub(crate) use runner::{Runner, Slowness};
+pub(crate) use stall::describe;
 
 use std::sync::Arc;
 

@@ -128,6 +128,11 @@ impl Observer {
         self.arrived = Some((src, number));
     }
 
+    /// Messages that the transport is not done with.
+    pub(super) fn sending(&self) -> u32 {
+        self.sending
+    }
+
     /// A repetition begins.
     pub(super) fn begin_round(&mut self, now: Time) {
         self.log.rounds.push(RoundLog { start: now, ..RoundLog::default() });

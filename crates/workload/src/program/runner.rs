@@ -8,6 +8,7 @@ use netloom_units::{Bytes, Time};
 
 use super::mailbox::{Mailbox, Queue};
 use super::observer::{Observer, RankLog};
+use super::stall::Waits;
 use super::{ANY, Action, Op, OpKind, Placed, RankProgram};
 use crate::random::{RngExt, Stream};
 
@@ -203,32 +204,34 @@ impl Runner {
         self.left == 0 && self.rounds_left == 0
     }
 
-    /// The first operation that has not finished, in words.
-    pub(crate) fn unfinished(&self) -> Option<String> {
-        if self.is_finished() {
-            return None;
+    /// The job that it is of.
+    pub(crate) fn job(&self) -> u16 {
+        self.observer.log.job
+    }
+
+    /// Its rank, and the host of that.
+    pub(crate) fn rank(&self) -> (u32, HostId) {
+        (self.rank, self.placed.hosts[self.rank as usize])
+    }
+
+    /// What it waits for, if it has not finished.
+    pub(super) fn waits(&self) -> Waits {
+        match self.mailbox.awaited(self.program()) {
+            _ if self.left == 0 => Waits::ToBegin,
+            Some((peer, tag)) => Waits::For(peer, tag),
+            None if self.observer.sending() > 0 => Waits::ForTransport(self.observer.sending()),
+            None => Waits::ForCalculation,
         }
-        if self.left == 0 {
-            return Some(format!("rank {} has not begun", self.rank));
-        }
-        let op = self.state.iter().position(|&state| state != FINISHED)?;
-        let of = |what: &str, value: u32| match value {
-            ANY => format!("any {what}"),
-            value => format!("{what} {value}"),
-        };
-        let operation = &self.program().ops[op];
-        let (peer, tag) = (of("rank", operation.peer), of("tag", operation.tag));
-        let what = match operation.kind {
-            OpKind::Send => format!("send to {peer} with {tag}"),
-            OpKind::Recv => format!("receive from {peer} with {tag}"),
-            OpKind::Calc => "calculation".to_owned(),
-        };
-        Some(format!(
-            "rank {}: {} of {} operations have not finished, the first is number {op}, a {what}",
-            self.rank,
-            self.left,
-            self.state.len()
-        ))
+    }
+
+    /// Whether a message with this tag that another rank of the program waits for has been sent from here.
+    pub(super) fn has_sent(&self, receiver: &Runner, tag: u32) -> bool {
+        let channel =
+            self.program().outbound.binary_search_by_key(&(receiver.rank, tag), |out| (out.dst, out.tag));
+        channel.is_ok_and(|channel| {
+            let inbound = self.program().outbound[channel].inbound;
+            self.sent[channel] > receiver.mailbox.accepted(inbound)
+        })
     }
 
     /// How many operations of a kind have finished in this round.
@@ -488,7 +491,7 @@ mod tests {
         let mut runner = Runner::new(Placed::new(program.unwrap(), &[0], 1), 0, Time(5));
         let mut actions = Vec::new();
         runner.begin(Time::ZERO, &mut actions);
-        assert_eq!(runner.unfinished().unwrap(), "rank 0 has not begun");
+        assert!(matches!(runner.waits(), Waits::ToBegin));
         let [Action::Wake { at: Time(5), op }] = actions[..] else { panic!("{actions:?}") };
         actions.clear();
         runner.on_wake(Time(5), op, &mut actions);
@@ -564,7 +567,7 @@ mod tests {
         let mut actions = Vec::new();
         runner.on_wake(Time(1), 0, &mut actions);
         assert_eq!(answers(actions), [1, 2]);
-        assert!(runner.unfinished().unwrap().starts_with("rank 1: 4 of 7 operations have not finished"));
+        assert!(!runner.is_finished() && matches!(runner.waits(), Waits::For(ANY, ANY)));
         assert_eq!(arrive(&mut runner, 0, 1), [3]);
     }
 

@@ -154,7 +154,7 @@ fn written(chapter: &Chapter, entry: &KindInfo) -> Option<String> {
 /// Fields as sections: the default, what is accepted, what it means, its words and the fields of its table.
 fn fields(text: &mut String, chapter: &Chapter, fields: &[FieldInfo], above: usize) {
     // Presets give the fields of `routing` and `transport` their defaults, and a whole schema calls them required.
-    let says_required = chapter.choice.is_some();
+    let says_required = chapter.choice.is_some() || chapter.path.starts_with("jobs");
     for field in fields {
         let default = match serde_json::from_str::<serde_json::Value>(&field.default).ok() {
             Some(value) => toml_value(&value).map(|value| format!("default `{value}`")),

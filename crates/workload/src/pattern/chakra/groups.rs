@@ -31,6 +31,8 @@ pub(super) struct Groups {
     by_name: BTreeMap<String, usize>,
     /// Tag of the next collective of any group.
     next_tag: u32,
+    /// Whether the plan tells the groups apart.
+    in_plan_is_kept: bool,
 }
 
 #[derive(Debug)]
@@ -53,6 +55,8 @@ pub(super) struct Part<'a> {
     pub(super) place: u32,
     /// Tag of the messages.
     pub(super) tag: u32,
+    /// Their group of the plan.
+    pub(super) in_plan: u8,
 }
 
 impl Groups {
@@ -60,7 +64,12 @@ impl Groups {
     pub(super) fn all(ranks: u32) -> Self {
         let all =
             Group { name: "0".to_owned(), ranks: (0..ranks).collect(), collectives: Vec::new(), seen: 0 };
-        Groups { groups: vec![all], by_name: BTreeMap::new(), next_tag: FIRST_COLLECTIVE }
+        Groups {
+            groups: vec![all],
+            by_name: BTreeMap::new(),
+            next_tag: FIRST_COLLECTIVE,
+            in_plan_is_kept: false,
+        }
     }
 
     /// Adds the groups of a file: a JSON object of the ranks by the name of the group, `{ "1": [0, 1], "2": [2, 3] }`.
@@ -100,10 +109,24 @@ impl Groups {
                 }
                 continue;
             }
-            self.by_name.insert(name.clone(), self.groups.len());
             self.groups.push(Group { name, ranks, collectives: Vec::new(), seen: 0 });
         }
+        // In an order that does not depend on how the file is read.
+        self.groups[1..].sort_by(|a, b| a.name.cmp(&b.name));
+        self.by_name =
+            (0..).zip(&self.groups).skip(1).map(|(place, group)| (group.name.clone(), place)).collect();
+        self.in_plan_is_kept = self.in_plan().is_some();
         Ok(())
+    }
+
+    /// What the groups of the plan are called: that of all ranks, to which messages between two belong, too, and the process groups; `None` where the
+    /// latter are absent, or too many to tell them apart.
+    pub(super) fn in_plan(&self) -> Option<Vec<String>> {
+        const ALL: &str = "all";
+        let is_kept =
+            (2..=usize::from(u8::MAX)).contains(&self.groups.len()) && !self.by_name.contains_key(ALL);
+        let names = self.groups.iter().skip(1).map(|group| group.name.clone());
+        is_kept.then(|| std::iter::once(ALL.to_owned()).chain(names).collect())
     }
 
     /// Takes note that `rank` comes to a collective of the group of this name, and gives its part in it.
@@ -128,6 +151,7 @@ impl Groups {
                 return Err(format!("there is no group \"{}\" ({advice})", shorten(name)));
             }
         };
+        let in_plan = if self.in_plan_is_kept { u8::try_from(index).unwrap_or(0) } else { 0 };
         let group = &mut self.groups[index];
         let Ok(place) = group.ranks.binary_search(&rank) else {
             return Err(format!("the rank is not in group \"{}\"", shorten(name)));
@@ -144,7 +168,7 @@ impl Groups {
             _ => return Err(format!("{} is not that of rank {first}: {SAME}", group.collective(group.seen))),
         };
         group.seen += 1;
-        Ok(Part { ranks: &group.ranks, place: narrow::<u32>(place), tag })
+        Ok(Part { ranks: &group.ranks, place: narrow::<u32>(place), tag, in_plan })
     }
 
     /// Ends the reading of a rank: it has come to all collectives of its groups.

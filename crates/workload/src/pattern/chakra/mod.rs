@@ -24,7 +24,8 @@ use crate::program::{Program, check};
 /// all-gather around a ring, broadcast by a binomial tree, all-to-all by pairs, a dissemination barrier; `comm_size` is what each rank
 /// brings (all-to-all: for all others together).
 ///
-/// A program, as `collective` describes it. A rank may be in several process groups.
+/// A program, as `collective` describes it. A rank may be in several process groups. Up to 254 process groups are groups of traffic, too: the flows of
+/// their collectives are reported apart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Chakra {
@@ -62,7 +63,11 @@ impl Chakra {
         let program = check(built, 1, self.overhead).and_then(Program::ending);
         let program =
             program.map_err(|problem| WorkloadError::parameter("files", "traces that fit", problem))?;
-        Ok(setting.run(program))
+        let plan = setting.run(program);
+        Ok(match groups.in_plan() {
+            Some(groups) => Plan { groups, ..plan },
+            None => plan,
+        })
     }
 }
 
@@ -71,7 +76,7 @@ mod tests {
     use super::message::{Attribute, GlobalMetadata, Node, NodeType, Value};
     use super::*;
     use crate::pattern::tests::{network, plan};
-    use crate::program::testing::sends;
+    use crate::program::testing::{Event, execute, sends};
     use crate::{Pattern, Workload};
     use netloom_units::Bytes;
     use prost::Message;
@@ -209,6 +214,19 @@ mod tests {
                 nodes
             })
             .collect();
+        let mut plan = built_in_groups(&ranks, Some(groups)).unwrap();
+        // In the order of the names.
+        assert_eq!(plan.groups, ["all", "alone", "dp0", "dp1", "tp0", "tp1"]);
+        let infos: Vec<_> =
+            plan.jobs[0].collectives().iter().map(|one| (&*one.group, one.bytes.0, one.parts)).collect();
+        assert_eq!(infos, [("tp0", 800, 2), ("dp0", 80, 2), ("0", 4, 4), ("dp1", 80, 2), ("tp1", 800, 2)]);
+        let mut by_group = [0; 6];
+        execute(&mut plan, 1, Time(10), |_, _, event| {
+            if let Event::Sent { bytes, group, .. } = event {
+                by_group[usize::from(group)] += bytes.0;
+            }
+        });
+        assert_eq!(by_group, [4 * 6, 0, 160, 160, 1600, 1600]);
         let (sent, _) = sends(built_in_groups(&ranks, Some(groups)).unwrap());
         let between = |a: u32, b: u32| -> u64 {
             sent.iter()

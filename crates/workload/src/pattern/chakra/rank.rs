@@ -191,7 +191,7 @@ impl<'a> Trace<'a> {
         collective: Collective,
     ) -> Result<Ends, WorkloadError> {
         let part = self.groups.join(group, self.rank, collective, self.memory);
-        let Part { ranks, place, tag } = match part {
+        let Part { ranks, place, tag, in_plan } = match part {
             Ok(part) => part,
             Err(problem) => return Err(fail(self.file, node, problem)),
         };
@@ -230,7 +230,12 @@ impl<'a> Trace<'a> {
             return Err(fail(self.file, node, error));
         }
         let named = |place: u32| ranks[place as usize];
+        self.builder.name_collectives(&node.name, group);
+        let first = narrow::<u32>(self.builder.len());
         let last = operation.add_among(&mut self.builder, place, &[begin], named);
+        for op in first..narrow::<u32>(self.builder.len()) {
+            self.builder.in_group(op, in_plan);
+        }
         Ok(Ends { first: begin, last })
     }
 

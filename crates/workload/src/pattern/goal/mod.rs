@@ -352,8 +352,9 @@ rank 1 {
                     "r: recv 1b from 1\ns: send 1b to 1\ns requires r",
                     "r: recv 1b from 0\ns: send 1b to 0\ns requires r",
                 ),
-                "a.goal: the ranks wait for one another for ever: rank 0: 2 of 2 operations have not finished, the first \
-                 is number 0, a receive from rank 1 with tag 0",
+                "a.goal: the ranks wait for one another for ever: 2 of 2 ranks have not finished: rank 0 waits for a message of rank 1 with \
+                 tag 0, which has not sent it, as rank 1 waits for a message of rank 0 with tag 0, which has not sent it, as it waits itself: \
+                 a circle",
             ),
         ] {
             let error = read(text).unwrap_err().to_string();
