@@ -346,7 +346,6 @@ impl Schedule {
     }
 
     /// Steps one after the other, with at most one message in each direction.
-    #[expect(clippy::type_complexity, reason = "what is sent and received: to or from whom, and what")]
     fn steps(
         &self,
         all: &mut Transfers,
