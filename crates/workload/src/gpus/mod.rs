@@ -129,7 +129,7 @@ impl Gpus {
     pub(crate) fn afford(&self, operations: u64) -> Result<(), String> {
         let all = operations.saturating_mul(self.count().into());
         let taken = Meter::default().take(all.saturating_mul(BYTES_PER_OPERATION));
-        taken.map_err(|error| format!("a program whose {all} operations {error}"))
+        taken.map_err(|error| format!("a program of {all} operations, so large that {error}"))
     }
 
     /// How many operations of a GPU a collective takes.
@@ -179,7 +179,7 @@ impl Gpus {
             cost.memory += builder.ops.bytes();
             memory
                 .take(builder.ops.bytes())
-                .map_err(|error| format!("a program whose operations {error}"))?;
+                .map_err(|error| format!("a program so large that {error}"))?;
             built.push(builder.ops.build().map_err(|op| format!("operation {op} waits for itself"))?);
         }
         let program = check(built, rounds, Time::ZERO)?;

@@ -17,6 +17,12 @@ use crate::{
 /// Whose contributions are in a block.
 type Content = BTreeSet<u32>;
 
+/// A message under way: sender, receiver and stream, the receive that it is for, and what it carries.
+type Message = ((u32, u32, u32), usize, Vec<(u32, Content)>);
+
+/// A message that was sent: source, destination, size and NIC.
+type Sent = (HostId, HostId, Bytes, Option<u16>);
+
 fn schedules(ranks: u32) -> Vec<Schedule> {
     let operations = [
         Operation::AllReduce,
@@ -121,7 +127,7 @@ fn carry(schedule: &Schedule, seed: u64) -> Vec<HashMap<u32, Content>> {
         found
     };
     let mut is_over: Vec<Vec<bool>> = lists.iter().map(|list| vec![false; list.len()]).collect();
-    let mut under_way: Vec<((u32, u32, u32), usize, Vec<(u32, Content)>)> = Vec::new();
+    let mut under_way: Vec<Message> = Vec::new();
     let mut random = Work::Host.stream(seed, 0);
     loop {
         for rank in 0..n {
@@ -257,7 +263,7 @@ const ALPHA: u64 = 5_000;
 
 /// Runs a plan on a network in which a message takes 5 ns and its bytes at one byte per picosecond, one at a time at the NIC that sends; when it ends, and
 /// what was sent: source, destination and NIC of each message.
-fn alpha_beta(plan: &mut Plan) -> (Time, Vec<(HostId, HostId, Bytes, Option<u16>)>) {
+fn alpha_beta(plan: &mut Plan) -> (Time, Vec<Sent>) {
     enum Call {
         Wake(u32),
         Sent(u32),
