@@ -177,9 +177,7 @@ impl Gpus {
             }
             cost.operations += builder.ops.len() as u64;
             cost.memory += builder.ops.bytes();
-            memory
-                .take(builder.ops.bytes())
-                .map_err(|error| format!("a program so large that {error}"))?;
+            memory.take(builder.ops.bytes()).map_err(|error| format!("a program so large that {error}"))?;
             built.push(builder.ops.build().map_err(|op| format!("operation {op} waits for itself"))?);
         }
         let program = check(built, rounds, Time::ZERO)?;
