@@ -138,6 +138,7 @@ mod tests {
             "equivalent-jellyfish" => "of = { kind = \"complete\", switches = 5 }",
             "flow-list" | "htsim-matrix" | "ns3-flows" | "goal" => "file = \"f\"",
             "chakra" => "files = \"f.{rank}\"",
+            "astra-sim" => "traces = \"f\"\nsystem = \"f.json\"",
             "mix" => "parts = [{ kind = \"permutation\" }]",
             _ => "",
         }

@@ -143,6 +143,7 @@ impl Scenario {
         if let Ok(mut document) = Node::from_value("scenario", &self.written()) {
             each_file(&mut document, &mut |node| files.extend(node.as_str().map(PathBuf::from)));
         }
+        add_files_of_jobs(&self.workload.pattern, &mut files);
         files
     }
 
@@ -227,6 +228,19 @@ fn read_faults(node: &Node, problems: &mut Vec<Problem>) -> Option<Vec<Fault>> {
     faults.into_iter().collect()
 }
 
+/// Training jobs name a prefix, and files that name others.
+fn add_files_of_jobs(pattern: &Pattern, files: &mut Vec<PathBuf>) {
+    match pattern {
+        Pattern::AstraSim(job) => {
+            files.retain(|file| *file != job.traces);
+            files
+                .extend(job.all_files().into_iter().filter(|file| !files.contains(file)).collect::<Vec<_>>());
+        }
+        Pattern::Mix(mix) => mix.parts.iter().for_each(|part| add_files_of_jobs(&part.pattern, files)),
+        _ => {}
+    }
+}
+
 /// A document whose file names are absolute, so that it means the same wherever it is read again.
 pub fn with_absolute_files(mut document: Node) -> Node {
     each_file(&mut document, &mut Node::make_absolute);
@@ -246,7 +260,7 @@ fn each_file(document: &mut Node, visit: &mut impl FnMut(&mut Node)) {
 }
 
 fn each_file_of_workload(workload: &mut Node, visit: &mut impl FnMut(&mut Node)) {
-    for path in [&["file"][..], &["size", "file"], &["groups"]] {
+    for path in [&["file"][..], &["size", "file"], &["groups"], &["traces"], &["system"], &["network_file"]] {
         if let Some(node) = workload.at_mut(path) {
             visit(node);
         }

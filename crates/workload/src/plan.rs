@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::vec;
 
+use netloom_astra::Job;
+use netloom_astra::analytical::NetworkFile;
 use netloom_topology::{HostId, Network, NodeId};
 use netloom_units::kind;
 use netloom_units::{Bytes, Time, narrow};
@@ -15,7 +17,7 @@ use crate::arrivals::Arrivals;
 use crate::closed::Closed;
 use crate::frames::Frames;
 use crate::merge::Merge;
-use crate::program::{Action, Placed, Program, Runner};
+use crate::program::{Action, JobRank, Placed, Program, RankEnds, RankWork, Runner};
 use crate::servers::{Endpoints, Rails};
 use crate::{Options, Pattern, WorkloadError};
 
@@ -136,6 +138,23 @@ pub struct Plan {
     pub rails: Option<Arc<Rails>>,
     /// Parts of a mix whose ranks share hosts.
     pub overlaps: Vec<Overlap>,
+    /// What of the workload's files has no effect, each in one sentence.
+    pub notes: Vec<String>,
+    /// How the ranks of a training job end, as far as they have.
+    pub ends: Option<Arc<RankEnds>>,
+    /// A training job that is run without packets, instead of what hosts do.
+    pub analytical: Option<Arc<Analytical>>,
+}
+
+/// A training job on an analytical network of ASTRA-sim.
+#[derive(Debug)]
+pub struct Analytical {
+    /// The job.
+    pub job: Arc<Job>,
+    /// Its network.
+    pub network: NetworkFile,
+    /// Whether messages wait for each other.
+    pub has_congestion: bool,
 }
 
 /// Two parts of a mix that have ranks of their own, on the same hosts.
@@ -157,12 +176,15 @@ impl Plan {
             cuts: Vec::new(),
             rails: None,
             overlaps: Vec::new(),
+            notes: Vec::new(),
+            ends: None,
+            analytical: None,
         }
     }
 
     /// How many numbers its programs give to messages of one host, at most.
     pub fn numbers(&self) -> u64 {
-        self.hosts.iter().flat_map(HostWork::programs).map(Runner::numbers).max().unwrap_or(0)
+        self.hosts.iter().flat_map(HostWork::programs).map(RankWork::numbers).max().unwrap_or(0)
     }
 
     /// How many messages a host sends beside those of programs, at most, as far as that is known beforehand.
@@ -224,7 +246,7 @@ enum Source {
         first: u32,
         work: Box<Closed>,
     },
-    Program(Box<Runner>),
+    Program(RankWork),
     Merge(Box<Merge>),
 }
 
@@ -262,7 +284,12 @@ impl HostWork {
 
     /// A rank of a program.
     pub(crate) fn program(runner: Runner) -> Self {
-        Source::Program(Box::new(runner)).into()
+        Source::Program(RankWork::Program(Box::new(runner))).into()
+    }
+
+    /// A rank of a training job.
+    pub(crate) fn job(rank: JobRank) -> Self {
+        Source::Program(RankWork::Job(Box::new(rank))).into()
     }
 
     /// The next message that starts by the clock, in order of start; `None` when none is left.
@@ -359,7 +386,7 @@ impl HostWork {
     /// What the program of this host waits for, in words; `None` if it is done, or where there is none. For the
     /// message about a run that ends with unfinished programs.
     pub fn unfinished(&self) -> Option<String> {
-        self.programs().find_map(Runner::unfinished)
+        self.programs().find_map(RankWork::unfinished)
     }
 
     /// Starts the program: called once, before any of the calls below. Every call appends what is to be done to
@@ -385,16 +412,16 @@ impl HostWork {
     }
 
     /// The programs of this host.
-    pub(crate) fn programs(&self) -> Box<dyn Iterator<Item = &Runner> + '_> {
+    pub(crate) fn programs(&self) -> Box<dyn Iterator<Item = &RankWork> + '_> {
         match &self.source {
-            Source::Program(runner) => Box::new(std::iter::once(&**runner)),
+            Source::Program(runner) => Box::new(std::iter::once(runner)),
             Source::Merge(works) => Box::new(works.works().flat_map(HostWork::programs)),
             _ => Box::new(std::iter::empty()),
         }
     }
 
     /// Calls every program; each knows its own numbers.
-    pub(crate) fn call(&mut self, actions: &mut Vec<Action>, call: &dyn Fn(&mut Runner, &mut Vec<Action>)) {
+    pub(crate) fn call(&mut self, actions: &mut Vec<Action>, call: &dyn Fn(&mut RankWork, &mut Vec<Action>)) {
         let before = actions.len();
         match &mut self.source {
             Source::Program(runner) => call(runner, actions),
@@ -517,13 +544,14 @@ pub(crate) fn build(
     let placed = options.place(&endpoints, placement_seed)?;
     let mut plan =
         pattern.build(&Setting { network, endpoints, context, options, placement_seed, placed })?;
-    let largest = plan.hosts.iter().flat_map(HostWork::programs).map(Runner::largest_message).max();
+    let largest = plan.hosts.iter().flat_map(HostWork::programs).map(RankWork::largest_message).max();
     if let Some(largest) = largest
         && let Err(expected) = context.check_message(largest)
     {
         let field = match pattern {
             Pattern::Goal(_) | Pattern::HtsimMatrix(_) => "file",
             Pattern::Chakra(_) => "files",
+            Pattern::AstraSim(_) => "traces",
             Pattern::Skeleton(_) => "scale",
             _ => "size",
         };

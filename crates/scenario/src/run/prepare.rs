@@ -8,8 +8,9 @@ use netloom_sim::{ChannelEnds, Cut, Fault, SimConfig, Simulation};
 use netloom_topology::{BuildContext, Network, NodeId};
 use netloom_units::Time;
 use netloom_units::memory;
-use netloom_workload::{Plan, PlanContext};
+use netloom_workload::{Analytical, Plan, PlanContext, RankEnds};
 
+use super::analytical;
 use super::problems::{invalid_problem, located, network_problem, sim_problem, workload_problem};
 use crate::document::Node;
 use crate::outline::outline;
@@ -33,6 +34,10 @@ pub struct Ready {
     pub hosts: u32,
     /// How many switches the network has.
     pub switches: u32,
+    /// How the ranks of a training job end, once they have.
+    pub ends: Option<Arc<RankEnds>>,
+    /// A training job that is run without packets.
+    pub analytical: Option<Arc<Analytical>>,
 }
 
 /// Builds the network, the work, the faults and the routes on it, and makes the nodes.
@@ -45,8 +50,9 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
     let mut warnings = left_out(document);
     warnings.extend(warnings::before(scenario, &network, &plan));
     let (hosts, switches) = (network.hosts(), network.switches());
+    let (ends, analytical) = (plan.ends.clone(), plan.analytical.clone());
     let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
-    Ok(Ready { simulation, total_messages, outline, warnings, hosts, switches })
+    Ok(Ready { simulation, total_messages, outline, warnings, hosts, switches, ends, analytical })
 }
 
 /// What is known of a run that [`prepare`] does not refuse.
@@ -110,6 +116,9 @@ fn build(scenario: &Scenario, document: &Node) -> Result<Built, Problems> {
     let plan =
         scenario.workload.plan(&network, &context).map_err(|error| workload_problem(&error, document))?;
     check_busy(&network, &plan, document)?;
+    if plan.analytical.is_some() {
+        analytical::check(scenario, document)?;
+    }
     let (class, classes) = (scenario.workload.highest_class(), scenario.fabric.classes());
     if usize::from(class) >= classes {
         let known = format!("there are {classes}, numbered from 0; `fabric.classes` lists them");

@@ -24,12 +24,17 @@
 
 mod build;
 mod ending;
+mod job;
 mod mailbox;
+mod rank;
 mod runner;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub(crate) use build::{Accept, CheckedRank, MAX_OPS, RankBuilder, build_all, check};
+pub use job::RankEnds;
+pub(crate) use job::{JobRank, PlacedJob};
+pub(crate) use rank::RankWork;
 pub(crate) use runner::Runner;
 
 use std::sync::Arc;
