@@ -11,10 +11,12 @@ use std::sync::Arc;
 
 use netloom_units::memory;
 use netloom_units::names::{shorten, suggest};
+use rustc_hash::FxHashMap;
 
 use crate::error::JobError;
 use crate::job::Job;
 use crate::rank::{Call, End, Envelope, Network, Rank};
+use crate::trace::LONGEST;
 use crate::yaml;
 
 /// How the ranks of a dimension are joined.
@@ -147,7 +149,7 @@ impl NetworkFile {
             true => {
                 let dimension = &self.dimensions[0];
                 let hops = u64::from(dimension.hops(src, dst));
-                hops * rounded(dimension.latency + dimension.transfer(bytes))
+                hops.saturating_mul(rounded(dimension.latency + dimension.transfer(bytes)))
             }
             false => self.delay(src, dst, bytes),
         }
@@ -209,7 +211,7 @@ enum Event {
     Perform(u32, Call),
     /// A message has come to the end of a link.
     Arrive(u32),
-    Free(u32),
+    Free(u64),
 }
 
 /// Events in order of time; those of one time in the order in which they were asked for.
@@ -259,7 +261,8 @@ struct Model<'a> {
     /// The rank that is being called.
     rank: u32,
     events: Events,
-    links: Vec<Link>,
+    /// Those that have carried something, by number.
+    links: FxHashMap<u64, Link>,
     messages: Vec<Message>,
     envelopes: Vec<Envelope>,
     /// Where messages are that have more than one link to take: the device they come to next.
@@ -275,7 +278,7 @@ impl Network for Model<'_> {
         self.places.push(src);
         match self.has_congestion {
             true => self.take_link(place),
-            false => self.events.push(self.now + self.file.delay(src, to, bytes), Event::Arrive(place)),
+            false => self.events.push(self.later(self.file.delay(src, to, bytes)), Event::Arrive(place)),
         }
     }
 
@@ -289,18 +292,23 @@ impl Network for Model<'_> {
 }
 
 impl Model<'_> {
+    /// The time after this many nanoseconds.
+    fn later(&self, delay: u64) -> u64 {
+        self.now.saturating_add(delay).min(LONGEST)
+    }
+
     /// The device to which a message goes from another one, and the link to it. The switch has the number after the last rank.
-    fn next_link(&self, at: u32, dst: u32) -> (u32, u32) {
+    fn next_link(&self, at: u32, dst: u32) -> (u32, u64) {
         let &NetworkDimension { block, count, .. } = &self.file.dimensions[0];
         match block {
-            Block::FullyConnected => (dst, at * count + dst),
-            Block::Switch if at == count => (dst, count + dst),
-            Block::Switch => (count, at),
+            Block::FullyConnected => (dst, u64::from(at) * u64::from(count) + u64::from(dst)),
+            Block::Switch if at == count => (dst, u64::from(count) + u64::from(dst)),
+            Block::Switch => (count, at.into()),
             Block::Ring => {
                 let clockwise = (dst + count - at) % count;
                 match count - clockwise < clockwise {
-                    true => ((at + count - 1) % count, count + at),
-                    false => ((at + 1) % count, at),
+                    true => ((at + count - 1) % count, u64::from(count) + u64::from(at)),
+                    false => ((at + 1) % count, at.into()),
                 }
             }
         }
@@ -309,7 +317,7 @@ impl Model<'_> {
     /// A message comes to its next link.
     fn take_link(&mut self, message: u32) {
         let (next, link) = self.next_link(self.places[message as usize], self.messages[message as usize].dst);
-        let of_link = &mut self.links[link as usize];
+        let of_link = self.links.entry(link).or_default();
         if of_link.is_busy {
             of_link.waiting.push_back(message);
             return;
@@ -318,8 +326,8 @@ impl Model<'_> {
         self.places[message as usize] = next;
         let dimension = &self.file.dimensions[0];
         let transfer = dimension.transfer(self.messages[message as usize].bytes);
-        self.events.push(self.now + rounded(dimension.latency + transfer), Event::Arrive(message));
-        self.events.push(self.now + rounded(transfer), Event::Free(link));
+        self.events.push(self.later(rounded(dimension.latency + transfer)), Event::Arrive(message));
+        self.events.push(self.later(rounded(transfer)), Event::Free(link));
     }
 }
 
@@ -331,18 +339,13 @@ pub fn run(
     until: u64,
     mut go_on: impl FnMut(u64, u64) -> bool,
 ) -> Outcome {
-    let count = file.dimensions[0].count as usize;
-    let links = match file.dimensions[0].block {
-        Block::FullyConnected => count * count,
-        Block::Ring | Block::Switch => 2 * count,
-    };
     let mut model = Model {
         file,
         has_congestion,
         now: 0,
         rank: 0,
         events: Events::default(),
-        links: if has_congestion { vec![Link::default(); links] } else { Vec::new() },
+        links: FxHashMap::default(),
         messages: Vec::new(),
         envelopes: Vec::new(),
         places: Vec::new(),
@@ -374,8 +377,9 @@ pub fn run(
                 ranks[rank as usize].perform(at, call, &mut model);
             }
             Event::Free(link) => {
-                model.links[link as usize].is_busy = false;
-                if let Some(message) = model.links[link as usize].waiting.pop_front() {
+                let of_link = model.links.entry(link).or_default();
+                of_link.is_busy = false;
+                if let Some(message) = of_link.waiting.pop_front() {
                     model.take_link(message);
                 }
             }

@@ -241,7 +241,7 @@ impl System {
             policy,
             endpoint_delay: fields.number("endpoint-delay")?.map_or(10, floor),
             active_chunks: fields.whole("active-chunks-per-dimension", 1, 1 << 30)?.map_or(1, small),
-            splits: fields.whole("preferred-dataset-splits", 1, 1 << 30)?.unwrap_or(0),
+            splits: fields.whole("preferred-dataset-splits", 1, 1 << 16)?.unwrap_or(0),
             is_bandwidth_aware,
             memory_bandwidth: fields.number("local-mem-bw")?.unwrap_or(0.0) * 1e9,
             peak: fields.number("peak-perf")?.unwrap_or(0.0) * 1e12,
@@ -255,7 +255,8 @@ impl System {
         };
         let without_effect: Vec<&str> = WITHOUT_EFFECT.into_iter().chain(OF_SHARED_BUS).collect();
         let known = || fields.known.iter().map(String::as_str);
-        for name in fields.table.keys().filter(|name| !without_effect.contains(&name.as_str())) {
+        let unknown = fields.table.keys().find(|name| !without_effect.contains(&name.as_str()));
+        if let Some(name) = unknown {
             let advice = suggest(name, known().chain(without_effect.iter().copied()));
             let problem = format!("unknown field `{}` ({advice})", shorten(name));
             return Err(JobError::file(file, problem));

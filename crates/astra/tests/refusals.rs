@@ -130,7 +130,7 @@ fn systems_that_make_no_sense() {
         (
             "-splits\": 4",
             "-splits\": 0",
-            "preferred-dataset-splits: expected a whole number from 1 to 1073741824, found 0",
+            "preferred-dataset-splits: expected a whole number from 1 to 65536, found 0",
         ),
         (
             ", \"local-mem-bw\": 1600",

@@ -40,9 +40,6 @@ pub(crate) fn before(scenario: &Scenario, network: &Network, plan: &Plan) -> Vec
     found.extend(no_messages(scenario, plan));
     found.extend(plan.overlaps.iter().map(shared_hosts));
     found.extend(plan.notes.iter().map(|note| format!("workload: {note}")));
-    found.extend(plan.analytical.as_ref().map(|_| {
-        "workload.network: topology, fabric, routing and transport have no effect, as an analytical network carries whole messages by its own rules".to_owned()
-    }));
     found.extend(unread::unread(scenario, network));
     found.extend(unread::high_ceiling(scenario, network));
     found

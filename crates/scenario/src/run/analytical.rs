@@ -35,6 +35,19 @@ pub(super) fn check(scenario: &Scenario, document: &Node) -> Result<(), Problems
     Ok(())
 }
 
+/// Names the sections that the user has written in vain.
+pub(super) fn warning(document: &Node) -> Option<String> {
+    let sections = ["topology", "fabric", "routing", "transport"];
+    let written: Vec<&str> =
+        sections.into_iter().filter(|section| document.at([*section]).is_some()).collect();
+    (!written.is_empty()).then(|| {
+        let sections = written.join(", ");
+        format!(
+            "workload.network: {sections} without effect, as an analytical network carries whole messages by its own rules"
+        )
+    })
+}
+
 /// What a run leaves beside its flows.
 pub(super) struct Ran {
     pub(super) totals: Totals,
@@ -42,6 +55,10 @@ pub(super) struct Ran {
 }
 
 const PS_PER_NS: u64 = 1000;
+
+fn time(ns: u64) -> Time {
+    Time(ns.saturating_mul(PS_PER_NS))
+}
 
 /// Runs the job and hands on its messages.
 pub(super) fn run(
@@ -55,8 +72,8 @@ pub(super) fn run(
     let until_ns = until.map_or(u64::MAX, |until| until.0.div_ceil(PS_PER_NS));
     let mut is_interrupted = false;
     let outcome = run_job(job, network, *has_congestion, until_ns, |ns, flows_done| {
-        let time = Time(ns.saturating_mul(PS_PER_NS));
-        is_interrupted = observe(RunProgress { time, flows_done, packet_hops: 0 }).is_break();
+        let progress = RunProgress { time: time(ns), flows_done, packet_hops: 0 };
+        is_interrupted = observe(progress).is_break();
         !is_interrupted
     });
     let Outcome { ends: of_ranks, unfinished, mut messages, until: last } = outcome;
@@ -72,12 +89,12 @@ pub(super) fn run(
     for message in &messages {
         sink.flow(flow(message, network.idle_delay(message, *has_congestion)));
     }
-    let last = Time(last * PS_PER_NS);
+    let last = time(last);
     let end = if is_done { last } else { until.unwrap_or(last) };
     let totals = Totals {
         simulated: end,
-        makespan: finished.filter(|_| is_done).map(|ns| Time(ns * PS_PER_NS)),
-        active_from: first.map(|ns| Time(ns * PS_PER_NS)),
+        makespan: finished.filter(|_| is_done).map(time),
+        active_from: first.map(time),
         active_until: last,
         ..Totals::default()
     };
@@ -87,7 +104,7 @@ pub(super) fn run(
 /// A message as a flow without packets.
 fn flow(message: &Message, idle: u64) -> FlowRecord {
     let &Message { src, dst, number, bytes, start, end } = message;
-    let fct = end.map(|end| Time((end - start) * PS_PER_NS));
+    let fct = end.map(|end| time(end - start));
     let delivered = if fct.is_some() { bytes } else { 0 };
     FlowRecord {
         src,
@@ -96,10 +113,10 @@ fn flow(message: &Message, idle: u64) -> FlowRecord {
         bytes,
         delivered,
         delivered_after_warm_up: delivered,
-        start: Time(start * PS_PER_NS),
+        start: time(start),
         fct,
         sender_fct: fct,
-        ideal_fct: Time(idle * PS_PER_NS),
+        ideal_fct: time(idle),
         ..FlowRecord::default()
     }
 }

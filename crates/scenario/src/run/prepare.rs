@@ -49,6 +49,7 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
     let total_messages = plan.total_messages;
     let mut warnings = left_out(document);
     warnings.extend(warnings::before(scenario, &network, &plan));
+    warnings.extend(plan.analytical.as_ref().and_then(|_| analytical::warning(document)));
     let (hosts, switches) = (network.hosts(), network.switches());
     let (ends, analytical) = (plan.ends.clone(), plan.analytical.clone());
     let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
@@ -81,6 +82,7 @@ pub fn check(scenario: &Scenario, document: &Node) -> Result<Checked, Problems> 
     let memory = routes(&network) + busy_network(&network, &plan);
     let mut warnings = left_out(document);
     warnings.extend(warnings::before(scenario, &network, &plan));
+    warnings.extend(plan.analytical.as_ref().and_then(|_| analytical::warning(document)));
     Simulation::check(network, config, plan).map_err(|error| sim_problem(&error, document))?;
     Ok(Checked { hosts, total_messages, outline, warnings, memory })
 }

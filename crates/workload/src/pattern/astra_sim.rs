@@ -34,7 +34,7 @@ pub struct AstraSim {
     /// The logical dimensions, the first being that of neighbouring ranks, such as [8, 2]. Absent: those of `network_file`, or one of all ranks that have a trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimensions: Option<Vec<u32>>,
-    /// Queues of each dimension, among which chunks are spread (`--num-queues-per-dim`).
+    /// Queues of each dimension, among which chunks are spread (`--num-queues-per-dim`), 1 to 64.
     #[serde(default = "one")]
     pub queues_per_dimension: u32,
     /// What carries the messages.
@@ -75,6 +75,21 @@ impl AstraSim {
     fn files(&self) -> Files {
         let AstraSim { traces, system, groups, .. } = self.clone();
         Files { traces, system, groups }
+    }
+
+    /// How its answers differ from those of ASTRA-sim, and why: one sentence each.
+    pub fn differences(&self) -> &'static [&'static str] {
+        match self.network {
+            NetworkModel::Packets => &[
+                "a message is packets: each has a header, a switch stores the first one, and packets of several messages share a link. The analytical networks of ASTRA-sim carry whole messages",
+                "a send node is done when the transport is, with the last ACK where there are any. In the analytical networks it is done when the message has arrived",
+                "ranks notice at the next whole nanosecond what arrives",
+                "a message of no bytes is a packet with one. ASTRA-sim's analytical networks abort on it",
+            ],
+            NetworkModel::Analytical | NetworkModel::AnalyticalUnaware => &[
+                "times are those of ASTRA-sim, to the nanosecond. What it hangs or aborts on runs (metadata nodes, nodes that do nothing as only roots, messages of no bytes), or is an error before the run",
+            ],
+        }
     }
 
     /// The files that it reads, as far as they are there.
@@ -148,8 +163,8 @@ impl AstraSim {
         let fail = |field: &'static str, expected: &str, found: &dyn std::fmt::Display| {
             WorkloadError::parameter(field, expected, found)
         };
-        if self.queues_per_dimension == 0 || self.queues_per_dimension > 1 << 16 {
-            return Err(fail("queues_per_dimension", "1 to 65536", &self.queues_per_dimension));
+        if self.queues_per_dimension == 0 || self.queues_per_dimension > 64 {
+            return Err(fail("queues_per_dimension", "1 to 64", &self.queues_per_dimension));
         }
         if dimensions.is_empty() || dimensions.len() > 32 || dimensions.contains(&0) {
             let expected = "1 to 32 numbers from 1 on, such as [8, 2]";
