@@ -149,11 +149,9 @@ impl Job {
         self.loads[rank as usize]
     }
 
-    /// What of the files has no effect, each in one sentence.
+    /// What is probably a mistake, each in one sentence.
     pub fn notes(&self) -> Vec<String> {
-        let ignored = self.system.ignored.iter();
-        let mut notes: Vec<String> =
-            ignored.map(|name| format!("{}: `{name}` has no effect", self.system.file.display())).collect();
+        let mut notes = Vec::new();
         let used = |operation: Operation| {
             let is_used = |trace: &Trace| {
                 trace

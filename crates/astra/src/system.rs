@@ -120,8 +120,6 @@ pub(crate) struct System {
     custom_nodes: BTreeMap<u64, PathBuf>,
     /// The file that says so.
     custom_nodes_file: Option<PathBuf>,
-    /// Fields that have no effect.
-    pub(crate) ignored: Vec<String>,
 }
 
 /// How a node's operation is done.
@@ -133,7 +131,7 @@ pub(crate) enum Way<'a> {
     Custom(&'a Path),
 }
 
-/// Fields that ASTRA-sim does not read, or that change what it prints only.
+/// Fields that ASTRA-sim does not read, or that change what it prints only: they are accepted, as all its examples have some.
 const WITHOUT_EFFECT: [&str; 7] = [
     "boost-mode",
     "trace-enabled",
@@ -251,7 +249,6 @@ impl System {
             custom: read_custom(&mut fields)?,
             custom_nodes: BTreeMap::new(),
             custom_nodes_file: custom_nodes_file(&mut fields)?,
-            ignored: Vec::new(),
         };
         let without_effect: Vec<&str> = WITHOUT_EFFECT.into_iter().chain(OF_SHARED_BUS).collect();
         let known = || fields.known.iter().map(String::as_str);
@@ -263,8 +260,7 @@ impl System {
         }
         let custom_nodes =
             system.custom_nodes_file.as_deref().map(|list| read_custom_nodes(file, list)).transpose()?;
-        let ignored = fields.table.into_iter().map(|(name, _)| name).collect();
-        Ok(System { custom_nodes: custom_nodes.unwrap_or_default(), ignored, ..system })
+        Ok(System { custom_nodes: custom_nodes.unwrap_or_default(), ..system })
     }
 
     /// How the operation of a node is done.

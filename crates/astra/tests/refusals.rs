@@ -164,3 +164,13 @@ fn systems_that_make_no_sense() {
         assert_eq!(message, expected);
     }
 }
+
+#[test]
+fn dimensions_without_an_algorithm_are_noted() {
+    let folder = Folder::new(&vec![vec![collective(1, &[], ALL_REDUCE, MIB)]; 4], &system("ring", 1));
+    assert_eq!(folder.job(&[4]).unwrap().notes(), [""; 0]);
+    let notes = folder.job(&[2, 2]).unwrap().notes();
+    let expected =
+        "all-reduce-implementation names 1 of 2 dimensions, and the operation is done in these only";
+    assert!(matches!(&notes[..], [note] if note.ends_with(expected)), "{notes:?}");
+}

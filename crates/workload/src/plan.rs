@@ -138,7 +138,7 @@ pub struct Plan {
     pub rails: Option<Arc<Rails>>,
     /// Parts of a mix whose ranks share hosts.
     pub overlaps: Vec<Overlap>,
-    /// What of the workload's files has no effect, each in one sentence.
+    /// What in the workload's files is probably a mistake, each in one sentence.
     pub notes: Vec<String>,
     /// How the ranks of a training job end, as far as they have.
     pub ends: Option<Arc<RankEnds>>,
