@@ -129,6 +129,9 @@ pub(crate) struct RunArgs {
     /// Print nothing and show no progress unless something is wrong.
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
+    /// Print a line for each rank of a training job, as ASTRA-sim does, instead of the summary.
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
+    pub(crate) astra_sim: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -68,6 +68,12 @@ impl DrivenRun {
             return Err(Problem::new("measure.until", message).at(&place).into());
         }
         let ready = prepare(&scenario, &document)?;
+        if ready.analytical.is_some() {
+            let message =
+                "expected \"packets\" in a run that is driven: an analytical network has no flows to start";
+            let place = document.nearest_place(["workload", "network"]);
+            return Err(Problem::new("workload.network", message).at(&place).into());
+        }
         let (warnings, switches) = (ready.warnings, ready.switches);
         Ok(DrivenRun { run: ready.simulation.drive(), scenario, warnings, switches, spent: Duration::ZERO })
     }

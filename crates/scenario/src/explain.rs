@@ -1,6 +1,7 @@
 //! A scenario with nothing left unsaid: every default, and as comments the fields that have no value.
 
 use netloom_units::kind::FieldInfo;
+use netloom_workload::Pattern;
 
 use crate::reference::{Chapter, reference};
 use crate::scenario::Scenario;
@@ -8,12 +9,27 @@ use crate::source::Problem;
 
 impl Scenario {
     /// The scenario as TOML with every default, and a comment for each field of its kinds that is not set: what its absence means, or what
-    /// it is.
+    /// it is. Where a workload does what another simulator does, further comments say what is different.
     ///
     /// # Errors
     /// As [`to_toml`](Self::to_toml).
     pub fn explained(&self) -> Result<String, Problem> {
-        Ok(annotated(&self.to_toml()?, &reference()))
+        let mut text = annotated(&self.to_toml()?, &reference());
+        add_differences(&self.workload.pattern, &mut text);
+        Ok(text)
+    }
+}
+
+/// Says how a training job differs from what its files' own simulator makes of them.
+fn add_differences(pattern: &Pattern, text: &mut String) {
+    match pattern {
+        Pattern::AstraSim(job) => {
+            for difference in job.differences() {
+                *text += &format!("# compared with ASTRA-sim: {difference}\n");
+            }
+        }
+        Pattern::Mix(mix) => mix.parts.iter().for_each(|part| add_differences(&part.pattern, text)),
+        _ => {}
     }
 }
 
@@ -134,6 +150,7 @@ mod tests {
             "equivalent-jellyfish" => "of = { kind = \"complete\", switches = 5 }",
             "flow-list" | "htsim-matrix" | "ns3-flows" | "goal" => "file = \"f\"",
             "chakra" => "files = \"f.{rank}\"",
+            "astra-sim" => "traces = \"f\"\nsystem = \"f.json\"",
             "mix" => "parts = [{ kind = \"permutation\" }]",
             _ => "",
         }

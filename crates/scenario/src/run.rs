@@ -1,6 +1,7 @@
 //! The program as a sentence: read the scenario, check it, build the network, the work and the routes on it,
 //! make the nodes, run the windows, sum up, write the outcome.
 
+mod analytical;
 mod prepare;
 mod problems;
 #[cfg(test)]
@@ -114,13 +115,23 @@ fn simulate_streamed(
     mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
     sink: &mut dyn Sink,
 ) -> Result<(Ran, Records), RunError> {
-    let Ready { simulation, warnings, switches, .. } = ready;
+    let Ready { simulation, warnings, switches, ends, analytical, .. } = ready;
     let tally = Tally::new(&summary_options(scenario), simulation.named_channels());
     let mut counted = Counted { tally, sink };
     let started = Instant::now();
     let mut memory = MemoryMonitor::new()?;
     let mut watched = |progress| if memory.holds() { observe(progress) } else { ControlFlow::Break(()) };
-    let finished = simulation.run_streamed(threads, &mut watched, &mut counted)?;
+    let of_job = match (&analytical, &ends) {
+        (Some(analytical), Some(ends)) => {
+            Some(analytical::run(analytical, ends, scenario.measure.until, &mut watched, &mut counted)?)
+        }
+        _ => None,
+    };
+    let mut finished = simulation.run_streamed(threads, &mut watched, &mut counted)?;
+    if let Some(of_job) = of_job {
+        finished.records.totals = of_job.totals;
+        finished.interrupted |= of_job.is_interrupted;
+    }
     memory.result?;
     let wall_s = started.elapsed().as_secs_f64();
 

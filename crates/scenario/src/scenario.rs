@@ -155,6 +155,7 @@ impl Scenario {
         if let Ok(mut document) = Node::from_value("scenario", &self.written()) {
             each_file(&mut document, &mut |node| files.extend(node.as_str().map(PathBuf::from)));
         }
+        add_files_of_jobs(&self.workload.pattern, &mut files);
         files
     }
 
@@ -244,6 +245,19 @@ fn read_list<T: DeserializeOwned>(node: &Node, name: &str, problems: &mut Vec<Pr
     items.into_iter().collect()
 }
 
+/// Training jobs name a prefix, and files that name others.
+fn add_files_of_jobs(pattern: &Pattern, files: &mut Vec<PathBuf>) {
+    match pattern {
+        Pattern::AstraSim(job) => {
+            files.retain(|file| *file != job.traces);
+            files
+                .extend(job.all_files().into_iter().filter(|file| !files.contains(file)).collect::<Vec<_>>());
+        }
+        Pattern::Mix(mix) => mix.parts.iter().for_each(|part| add_files_of_jobs(&part.pattern, files)),
+        _ => {}
+    }
+}
+
 /// A document whose file names are absolute, so that it means the same wherever it is read again.
 pub fn with_absolute_files(mut document: Node) -> Node {
     each_file(&mut document, &mut Node::make_absolute);
@@ -273,7 +287,7 @@ fn each_file(document: &mut Node, visit: &mut impl FnMut(&mut Node)) {
 }
 
 fn each_file_of_workload(workload: &mut Node, visit: &mut impl FnMut(&mut Node)) {
-    for path in [&["file"][..], &["size", "file"], &["groups"]] {
+    for path in [&["file"][..], &["size", "file"], &["groups"], &["traces"], &["system"], &["network_file"]] {
         if let Some(node) = workload.at_mut(path) {
             visit(node);
         }

@@ -3,7 +3,7 @@
 //! The other machine shares no files with this one. What a scenario names is sent along and laid into a folder of its own there; the
 //! result still names the files as they are called here, so that it has the bytes of one that was made here.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::{fs, io};
 
@@ -52,11 +52,11 @@ impl Parcel {
             |error: io::Error| WorkError::Unwritable(format!("no room for a cell's files: {error}"));
         let folder = tempfile::tempdir().map_err(unwritable)?;
         let mut moved = Vec::with_capacity(self.files.len());
-        for (place, (file, content)) in self.files.iter().enumerate() {
-            // A folder for each: two files may have the same name.
-            let of_its_own = folder.path().join(place.to_string());
-            let here = of_its_own.join(file.file_name().unwrap_or_default());
-            fs::create_dir(&of_its_own).and_then(|()| fs::write(&here, content)).map_err(unwritable)?;
+        for (file, content) in &self.files {
+            // In folders like those where they came from: files may name others by their prefix, or relative to themselves.
+            let here = below(folder.path(), file);
+            let of_its_own = here.parent().unwrap_or(folder.path());
+            fs::create_dir_all(of_its_own).and_then(|()| fs::write(&here, content)).map_err(unwritable)?;
             moved.push((file.display().to_string(), here.display().to_string()));
         }
         let work = self.read(&moved).map_err(|problems| WorkError::Failed(problems.to_string()))?;
@@ -77,12 +77,28 @@ impl Parcel {
     }
 }
 
+/// Where a file of another machine lies here.
+fn below(folder: &Path, file: &Path) -> PathBuf {
+    let names = file.components().filter(|part| matches!(part, Component::Normal(_)));
+    folder.join("files").join(names.collect::<PathBuf>())
+}
+
+/// A name where it lies here: of a file, or the prefix of execution traces.
+fn here<'a>(text: &str, moved: &'a [(String, String)]) -> Option<&'a str> {
+    let of_file = |(file, here): &'a (String, String)| {
+        let rest = file.strip_prefix(text)?;
+        let is_prefix = rest.starts_with('.') && rest.ends_with(".et") && text.len() > 1;
+        (rest.is_empty() || is_prefix).then(|| here.strip_suffix(rest)).flatten()
+    };
+    moved.iter().find_map(of_file)
+}
+
 /// Puts the new names of files in place of the old ones. The old ones are absolute, so nothing else is called so.
 fn redirect(node: &mut Node, moved: &[(String, String)]) {
     match &mut node.value {
         Value::String(text) => {
-            if let Some((_, here)) = moved.iter().find(|(file, _)| file == text) {
-                here.clone_into(text);
+            if let Some(here) = here(text, moved) {
+                *text = here.to_owned();
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| redirect(item, moved)),

@@ -3,7 +3,7 @@
 use netloom_units::Time;
 
 use crate::plan::{HostWork, Message};
-use crate::program::{Action, Runner};
+use crate::program::{Action, RankWork};
 
 /// Several works of one host, in one order of time.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ impl Merge {
     }
 
     /// Calls the programs among the works; their messages get the groups of the plan.
-    pub(crate) fn call(&mut self, actions: &mut Vec<Action>, call: &dyn Fn(&mut Runner, &mut Vec<Action>)) {
+    pub(crate) fn call(&mut self, actions: &mut Vec<Action>, call: &dyn Fn(&mut RankWork, &mut Vec<Action>)) {
         for part in &mut self.parts {
             let before = actions.len();
             part.work.call(actions, call);

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::vec;
 
+use netloom_astra::Job;
+use netloom_astra::analytical::NetworkFile;
 use netloom_topology::{HostId, Network, NodeId};
 use netloom_units::kind::{self, Kind};
 use netloom_units::{Bytes, Time, narrow};
@@ -17,7 +19,9 @@ use crate::arrivals::Arrivals;
 use crate::closed::Closed;
 use crate::frames::Frames;
 use crate::merge::Merge;
-use crate::program::{Action, CollectiveInfo, Placed, Program, RankLog, Runner, Slowness, describe};
+use crate::program::{
+    Action, CollectiveInfo, JobRank, Placed, Program, RankEnds, RankLog, RankWork, Runner, Slowness, describe,
+};
 use crate::servers::{Endpoints, Rails};
 use crate::{Options, Pattern, WorkloadError};
 
@@ -142,6 +146,12 @@ pub struct Plan {
     pub outline: Vec<String>,
     /// The jobs: those of the scenario, or else the programs among the workload.
     pub jobs: Vec<JobPlan>,
+    /// What in the workload's files is probably a mistake, each in one sentence.
+    pub notes: Vec<String>,
+    /// How the ranks of a training job end, as far as they have.
+    pub ends: Option<Arc<RankEnds>>,
+    /// A training job that is run without packets, instead of what hosts do.
+    pub analytical: Option<Arc<Analytical>>,
 }
 
 /// A job: work with an end, on ranks of its own.
@@ -174,6 +184,17 @@ impl JobPlan {
     }
 }
 
+/// A training job on an analytical network of ASTRA-sim.
+#[derive(Debug)]
+pub struct Analytical {
+    /// The job.
+    pub job: Arc<Job>,
+    /// Its network.
+    pub network: NetworkFile,
+    /// Whether messages wait for each other.
+    pub has_congestion: bool,
+}
+
 /// Two parts of a mix that have ranks of their own, on the same hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overlap {
@@ -195,12 +216,15 @@ impl Plan {
             overlaps: Vec::new(),
             outline: Vec::new(),
             jobs: Vec::new(),
+            notes: Vec::new(),
+            ends: None,
+            analytical: None,
         }
     }
 
     /// How many numbers its programs give to messages of one host, at most.
     pub fn numbers(&self) -> u64 {
-        self.hosts.iter().flat_map(HostWork::programs).map(Runner::numbers).max().unwrap_or(0)
+        self.hosts.iter().flat_map(HostWork::programs).map(RankWork::numbers).max().unwrap_or(0)
     }
 
     /// How many messages a host sends beside those of programs, at most, as far as that is known beforehand.
@@ -262,7 +286,7 @@ enum Source {
         first: u32,
         work: Box<Closed>,
     },
-    Program(Box<Runner>),
+    Program(RankWork),
     Merge(Box<Merge>),
 }
 
@@ -300,7 +324,12 @@ impl HostWork {
 
     /// A rank of a program.
     pub(crate) fn program(runner: Runner) -> Self {
-        Source::Program(Box::new(runner)).into()
+        Source::Program(RankWork::Program(Box::new(runner))).into()
+    }
+
+    /// A rank of a training job.
+    pub(crate) fn job(rank: JobRank) -> Self {
+        Source::Program(RankWork::Job(Box::new(rank))).into()
     }
 
     /// The next message that starts by the clock, in order of start; `None` when none is left.
@@ -418,7 +447,7 @@ impl HostWork {
 
     fn each_program(&mut self, call: &mut dyn FnMut(&mut Runner)) {
         match &mut self.source {
-            Source::Program(runner) => call(runner),
+            Source::Program(RankWork::Program(runner)) => call(runner),
             Source::Merge(works) => works.works_mut().for_each(|work| work.each_program(call)),
             _ => {}
         }
@@ -447,16 +476,16 @@ impl HostWork {
     }
 
     /// The programs of this host.
-    pub(crate) fn programs(&self) -> Box<dyn Iterator<Item = &Runner> + '_> {
+    pub(crate) fn programs(&self) -> Box<dyn Iterator<Item = &RankWork> + '_> {
         match &self.source {
-            Source::Program(runner) => Box::new(std::iter::once(&**runner)),
+            Source::Program(runner) => Box::new(std::iter::once(runner)),
             Source::Merge(works) => Box::new(works.works().flat_map(HostWork::programs)),
             _ => Box::new(std::iter::empty()),
         }
     }
 
     /// Calls every program; each knows its own numbers.
-    pub(crate) fn call(&mut self, actions: &mut Vec<Action>, call: &dyn Fn(&mut Runner, &mut Vec<Action>)) {
+    pub(crate) fn call(&mut self, actions: &mut Vec<Action>, call: &dyn Fn(&mut RankWork, &mut Vec<Action>)) {
         let before = actions.len();
         match &mut self.source {
             Source::Program(runner) => call(runner, actions),
@@ -490,9 +519,16 @@ impl HostWork {
 /// Who waits for which message in the first of some jobs that has not finished, in words, and what became of it; `None` if all have. For the message
 /// about a run in which nothing happens any more.
 pub fn find_stall<'a>(works: impl Iterator<Item = &'a HostWork>, jobs: &[JobPlan]) -> Option<String> {
-    let mut all: Vec<&Runner> = works.flat_map(HostWork::programs).collect();
-    all.sort_by_key(|runner| (runner.job(), runner.rank().0));
-    let job = all.iter().filter(|runner| !runner.is_finished()).map(|runner| runner.job()).min()?;
+    let ranks: Vec<&RankWork> = works.flat_map(HostWork::programs).collect();
+    let stall = ranks.iter().find_map(|rank| rank.unfinished());
+    let runner = |rank: &&'a RankWork| match rank {
+        RankWork::Program(runner) => Some(runner.as_ref()),
+        RankWork::Job(_) => None,
+    };
+    let mut all: Vec<&Runner> = ranks.iter().filter_map(runner).collect();
+    let Some(job) = all.iter().filter(|runner| !runner.is_finished()).map(|runner| runner.job()).min() else {
+        return stall;
+    };
     all.retain(|runner| runner.job() == job);
     let hosts: BTreeMap<u32, HostId> = all.iter().map(|runner| runner.rank()).collect();
     let named = |rank: u32| match hosts.get(&rank) {
@@ -647,13 +683,14 @@ pub(crate) fn build_placed(pattern: &Pattern, setting: Setting<'_>) -> Result<Pl
         pattern.name().clone_into(&mut job.name);
         job.groups = 0..u16::try_from(plan.groups.len()).unwrap_or(u16::MAX);
     }
-    let largest = plan.hosts.iter().flat_map(HostWork::programs).map(Runner::largest_message).max();
+    let largest = plan.hosts.iter().flat_map(HostWork::programs).map(RankWork::largest_message).max();
     if let Some(largest) = largest
         && let Err(expected) = context.check_message(largest)
     {
         let field = match pattern {
             Pattern::Goal(_) | Pattern::HtsimMatrix(_) => "file",
             Pattern::Chakra(_) => "files",
+            Pattern::AstraSim(_) => "traces",
             Pattern::Skeleton(_) => "scale",
             Pattern::TrainingStep(_) => "chunks",
             _ => "size",

@@ -5,8 +5,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
+use netloom_astra::End;
 use netloom_record::{Existing, OutcomeWriter, Status};
 use netloom_scenario::{finish, prepare};
+use netloom_units::kind::Kind;
 
 use crate::args::RunArgs;
 use crate::failure::{Failure, strictly};
@@ -23,6 +25,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let ready = prepare(scenario, &loaded.document)?;
     if args.strict && !ready.warnings.is_empty() {
         return Err(strictly(&ready.warnings));
+    }
+    let ends = ready.ends.clone();
+    if args.astra_sim && ends.is_none() {
+        let found = scenario.workload.pattern.name();
+        let message = format!("--astra-sim: expected a workload of kind \"astra-sim\", found \"{found}\"");
+        return Err(Failure::Output(message));
     }
     OutcomeWriter::tidy(&folder);
     let writer = OutcomeWriter::prepare(&folder, existing).map_err(|error| {
@@ -46,7 +54,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let ran = result?;
 
     let mut out = crate::show::out();
-    if args.json {
+    if let Some(ends) = ends.filter(|_| args.astra_sim) {
+        for (rank, end) in ends.get().into_iter().enumerate() {
+            let Some(End { finished, exposed }) = end else { continue };
+            writeln!(
+                out,
+                "sys[{rank}] finished, {finished} cycles, exposed communication {exposed} cycles."
+            )?;
+        }
+    } else if args.json {
         let text = serde_json::to_string_pretty(&ran.summary).map_err(std::io::Error::from)?;
         writeln!(out, "{text}")?;
     } else if !args.quiet {

@@ -8,8 +8,9 @@ use netloom_sim::{ChannelEnds, Cut, Fault, SimConfig, Simulation};
 use netloom_topology::{BuildContext, Network, NodeId};
 use netloom_units::Time;
 use netloom_units::memory;
-use netloom_workload::{Job, Plan, PlanContext, add_jobs};
+use netloom_workload::{Analytical, Job, Plan, PlanContext, RankEnds, add_jobs};
 
+use super::analytical;
 use super::problems::{
     invalid_problem, job_problem, located, network_problem, sim_problem, workload_problem,
 };
@@ -37,6 +38,10 @@ pub struct Ready {
     pub hosts: u32,
     /// How many switches the network has.
     pub switches: u32,
+    /// How the ranks of a training job end, once they have.
+    pub ends: Option<Arc<RankEnds>>,
+    /// A training job that is run without packets.
+    pub analytical: Option<Arc<Analytical>>,
 }
 
 /// Builds the network, the work, the faults and the routes on it, and makes the nodes.
@@ -48,9 +53,11 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
     let (total_messages, work) = (plan.total_messages, plan.outline.clone());
     let mut warnings = left_out(document);
     warnings.extend(warnings::before(scenario, &network, &plan));
+    warnings.extend(plan.analytical.as_ref().and_then(|_| analytical::warning(document)));
     let (hosts, switches) = (network.hosts(), network.switches());
+    let (ends, analytical) = (plan.ends.clone(), plan.analytical.clone());
     let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
-    Ok(Ready { simulation, total_messages, outline, work, warnings, hosts, switches })
+    Ok(Ready { simulation, total_messages, outline, work, warnings, hosts, switches, ends, analytical })
 }
 
 /// What is known of a run that [`prepare`] does not refuse.
@@ -79,6 +86,7 @@ pub fn check(scenario: &Scenario, document: &Node) -> Result<Checked, Problems> 
     let memory = routes(&network) + busy_network(&network, &plan);
     let mut warnings = left_out(document);
     warnings.extend(warnings::before(scenario, &network, &plan));
+    warnings.extend(plan.analytical.as_ref().and_then(|_| analytical::warning(document)));
     Simulation::check(network, config, plan).map_err(|error| sim_problem(&error, document))?;
     Ok(Checked { hosts, total_messages, outline, warnings, memory })
 }
@@ -116,6 +124,9 @@ fn build(scenario: &Scenario, document: &Node) -> Result<Built, Problems> {
     let plan =
         add_jobs(plan, &scenario.jobs, &network, &context).map_err(|error| job_problem(&error, document))?;
     check_busy(&network, &plan, document)?;
+    if plan.analytical.is_some() {
+        analytical::check(scenario, document)?;
+    }
     check_classes(scenario, document)?;
     if let Some((section, field, who)) = lacks_notifications(scenario) {
         let reason = format!(

@@ -226,6 +226,7 @@ impl OneJob<'_> {
         let why = match &job.workload {
             Pattern::Idle(_) => "which sends nothing",
             Pattern::Mix(_) => "whose parts are jobs of their own",
+            Pattern::AstraSim(_) => "which is a job with a schedule of its own: it goes into `[workload]`",
             Pattern::Poisson(_) | Pattern::Bernoulli(_) | Pattern::Bursty(_) | Pattern::Hotspot(_) => {
                 "which sends at a load whatever is delivered: it goes into `[workload]`, beside the jobs"
             }

@@ -67,13 +67,19 @@ impl Mix {
         }
         let mut works: Vec<Vec<(u16, HostWork)>> = vec![Vec::new(); setting.endpoints.count() as usize];
         let mut groups: Vec<String> = Vec::new();
-        let (mut cuts, mut overlaps) = (Vec::new(), Vec::new());
+        let (mut cuts, mut overlaps, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         let (mut jobs, mut outline) = (Vec::new(), Vec::new());
         let mut occupied: Vec<BTreeSet<HostId>> = Vec::new();
         let mut total_messages = Some(0u64);
         let count = narrow::<u32>(self.parts.len());
         for (i, part) in (0..).zip(&self.parts) {
             let mut plan = part.build(setting, i).map_err(|error| error.within(&format!("parts.{i}")))?;
+            if plan.analytical.is_some() {
+                let field = format!("parts.{i}.network");
+                let expected =
+                    "\"packets\" beside other traffic, of which an analytical network knows nothing";
+                return Err(WorkloadError::parameter(field, expected, "an analytical one"));
+            }
             for program in plan.hosts.iter().flat_map(HostWork::programs) {
                 if program.numbers() * u64::from(count) > u64::from(u32::MAX) {
                     let expected = "programs with fewer messages and operations per host, or fewer parts";
@@ -107,6 +113,7 @@ impl Mix {
                 groups: first.saturating_add(job.groups.start)..first.saturating_add(job.groups.end),
                 ..job
             }));
+            notes.append(&mut plan.notes);
             let within = |part: &String| format!("parts.{i}.{part}");
             overlaps.extend(
                 plan.overlaps
@@ -129,7 +136,8 @@ impl Mix {
             total_messages = total_messages.zip(plan.total_messages).and_then(|(sum, n)| sum.checked_add(n));
         }
         let hosts = works.into_iter().map(HostWork::merge).collect();
-        Ok(Plan { hosts, total_messages, groups, cuts, rails: None, overlaps, jobs, outline })
+        let plan = Plan::of_hosts(hosts, None);
+        Ok(Plan { total_messages, groups, cuts, overlaps, jobs, outline, notes, ..plan })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod adversarial;
 mod all_to_all;
+mod astra_sim;
 mod bernoulli;
 mod bursty;
 mod chakra;
@@ -31,6 +32,7 @@ mod worst_case;
 
 pub use adversarial::Adversarial;
 pub use all_to_all::{AllToAll, Order};
+pub use astra_sim::{AstraSim, NetworkModel};
 pub use bernoulli::Bernoulli;
 pub use bursty::Bursty;
 pub use chakra::Chakra;
@@ -80,6 +82,7 @@ kinds! {
         "goal" => Goal(Goal),
         "chakra" => Chakra(Chakra),
         "kv-transfer" => KvTransfer(KvTransfer),
+        "astra-sim" => AstraSim(AstraSim),
         "bernoulli" => Bernoulli(Bernoulli),
         "bursty" => Bursty(Bursty),
         "hotspot" => Hotspot(Hotspot),
@@ -192,12 +195,21 @@ pub(crate) mod tests {
             groups: Some("groups.json".into()),
             overhead: Time(2),
         }));
+        patterns.push(Pattern::AstraSim(AstraSim {
+            traces: "t/a".into(),
+            system: "system.json".into(),
+            groups: None,
+            dimensions: Some(vec![8, 2]),
+            queues_per_dimension: 2,
+            network: NetworkModel::Analytical,
+            network_file: Some("net.yml".into()),
+        }));
         patterns.push(Pattern::Goal(Goal { file: "a.goal".into(), time_unit: Time(1), overhead: Time(2) }));
         let mixed = [Pattern::Poisson(Poisson::default()), Pattern::Hotspot(Hotspot::default())];
         let part = |pattern| Part { name: Some("a".into()), pattern, options: crate::Options::default() };
         patterns.push(Pattern::Mix(Mix { parts: mixed.into_iter().map(part).collect() }));
         // All but the three lists, the schedule and the traces, which need files, and the mix, which needs parts.
-        assert_eq!(patterns.len(), Pattern::NAMES.len() - 6 + 6);
+        assert_eq!(patterns.len(), Pattern::NAMES.len() - 7 + 7);
         for pattern in patterns {
             let mut table: toml::Table = toml::from_str(&toml::to_string(&pattern).unwrap()).unwrap();
             let kind = table.remove("kind").unwrap();

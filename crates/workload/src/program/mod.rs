@@ -25,8 +25,10 @@
 mod build;
 mod collectives;
 mod ending;
+mod job;
 mod mailbox;
 mod observer;
+mod rank;
 mod runner;
 mod stall;
 #[cfg(test)]
@@ -34,7 +36,10 @@ pub(crate) mod testing;
 
 pub(crate) use build::{Accept, CheckedRank, MAX_OPS, RankBuilder, build_all, check};
 pub use collectives::{CollectiveInfo, CollectiveKind};
+pub use job::RankEnds;
+pub(crate) use job::{JobRank, PlacedJob};
 pub use observer::{CollectiveLog, RankLog, RoundLog, Wait};
+pub(crate) use rank::RankWork;
 pub(crate) use runner::{Runner, Slowness};
 pub(crate) use stall::describe;
 

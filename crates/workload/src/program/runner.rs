@@ -67,18 +67,31 @@ impl Slowness {
 
 /// How messages and wake-ups are distinguished from those of other programs at the same hosts: n becomes `n * count + index`.
 #[derive(Clone, Copy, Debug)]
-struct Names {
+pub(super) struct Names {
     index: u32,
     count: u32,
 }
 
 impl Names {
-    fn outside(self, name: u32) -> u32 {
+    /// Of a program without others.
+    pub(super) const ALONE: Names = Names { index: 0, count: 1 };
+
+    /// Those among them that are `index` modulo `count`.
+    pub(super) fn shared(self, index: u32, count: u32) -> Self {
+        Names { index: self.index * count + index, count: self.count * count }
+    }
+
+    /// How many programs there are.
+    pub(super) fn count(self) -> u64 {
+        self.count.into()
+    }
+
+    pub(super) fn outside(self, name: u32) -> u32 {
         name * self.count + self.index
     }
 
     /// `None` if it is not the name of something of this program.
-    fn inside(self, name: u32) -> Option<u32> {
+    pub(super) fn inside(self, name: u32) -> Option<u32> {
         (name % self.count == self.index).then(|| name / self.count)
     }
 }
@@ -114,7 +127,7 @@ impl Runner {
             sent: vec![0; program.outbound.len()].into(),
             senders: vec![ANY; program.sends as usize].into(),
             mailbox: Mailbox::new(program),
-            names: Names { index: 0, count: 1 },
+            names: Names::ALONE,
             observer: Observer::default(),
             parts: vec![(0, ANY); program.collectives.len()].into(),
             slowness: None,
@@ -141,14 +154,14 @@ impl Runner {
 
     /// Takes the numbers that are `index` modulo `count` among those it has.
     pub(crate) fn share_numbers(&mut self, index: u32, count: u32) {
-        self.names = Names { index: self.names.index * count + index, count: self.names.count * count };
+        self.names = self.names.shared(index, count);
     }
 
     /// The highest number of a message or wake-up.
     pub(crate) fn numbers(&self) -> u64 {
         let program = self.program();
         let sends = u64::from(program.sends) * u64::from(self.placed.program.rounds);
-        sends.max(program.ops.len() as u64 + 1) * u64::from(self.names.count)
+        sends.max(program.ops.len() as u64 + 1) * self.names.count()
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "at most MAX_OPS operations: RankBuilder::push")]

@@ -1,7 +1,6 @@
 //! Execution traces of training, in the format of MLCommons Chakra.
 
 mod groups;
-mod message;
 mod rank;
 
 use std::path::PathBuf;
@@ -23,6 +22,8 @@ use crate::program::{Program, check};
 /// Collectives are those of all ranks or of the process group `pg_name`, in the same order at each member: all-reduce, reduce-scatter and
 /// all-gather around a ring, broadcast by a binomial tree, all-to-all by pairs, a dissemination barrier; `comm_size` is what each rank
 /// brings (all-to-all: for all others together).
+///
+/// This is not the schedule of ASTRA-sim, which does one communication operation at a time, in chunks, with delays and reductions: `astra-sim` has that.
 ///
 /// A program, as `collective` describes it. A rank may be in several process groups. Up to 254 process groups are groups of traffic, too: the flows of
 /// their collectives are reported apart.
@@ -73,11 +74,11 @@ impl Chakra {
 
 #[cfg(test)]
 mod tests {
-    use super::message::{Attribute, GlobalMetadata, Node, NodeType, Value};
     use super::*;
     use crate::pattern::tests::{network, plan};
     use crate::program::testing::{Event, execute, sends};
     use crate::{Pattern, Workload};
+    use netloom_astra::chakra::{Attribute, GlobalMetadata, Node, NodeType, Value};
     use netloom_units::Bytes;
     use prost::Message;
 
@@ -99,6 +100,7 @@ mod tests {
             ctrl_deps: ctrl_deps.to_vec(),
             data_deps: data_deps.to_vec(),
             duration_micros: 0,
+            inputs: None,
             attr: attributes.iter().map(attribute).collect(),
         }
     }

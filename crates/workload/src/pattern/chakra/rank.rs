@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use netloom_astra::chakra::{GlobalMetadata, Node, NodeType, Value};
 use netloom_units::memory::{self, Meter};
 use netloom_units::{Bytes, Time, narrow};
 use prost::Message;
 
 use super::groups::{Collective, Groups, Part};
-use super::message::{GlobalMetadata, Node, NodeType, Value};
 use crate::WorkloadError;
 use crate::pattern::collective::{Algorithm, Operation};
 use crate::program::{Accept, MAX_OPS, RankBuilder};
@@ -117,8 +117,7 @@ impl<'a> Trace<'a> {
 
     /// The operations of a node.
     fn operations(&mut self, node: &Node) -> Result<Ends, WorkloadError> {
-        let attributes = node.attributes();
-        let number = |name: &str| attributes.get(name).copied().flatten().and_then(Value::whole);
+        let number = |name: &str| node.attribute(name).and_then(Value::whole);
         let needed = |name: &str| {
             number(name)
                 .ok_or_else(|| self.fail(node, format!("expected an attribute `{name}`, a whole number")))
@@ -148,8 +147,8 @@ impl<'a> Trace<'a> {
                 single(self.builder.recv(Accept::Only(src), Accept::Only(tag)))
             }
             Ok(NodeType::CommColl) => {
-                let group = ["pg_name", "comm_group"].into_iter().find_map(|name| attributes.get(name));
-                let group = match group.copied().flatten() {
+                let group = ["pg_name", "comm_group"].into_iter().find_map(|name| node.attribute(name));
+                let group = match group {
                     None => String::new(),
                     Some(Value::Text(name)) => name.clone(),
                     Some(number) => number

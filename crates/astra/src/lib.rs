@@ -1,0 +1,40 @@
+//! Training jobs as ASTRA-sim 2 schedules them: what every rank sends when.
+//!
+//! A [`Job`] is read from ASTRA-sim's own files: an execution trace per rank, the system file, communicator groups. A [`Rank`] of it is a state machine: it
+//! is called when a time has come, a message has left or has arrived, and says what to send and when to call it again. What carries the messages is the caller's: packets (the
+//! workload of kind `astra-sim`), or the [analytical networks](analytical) of ASTRA-sim, with which its answers come out to the nanosecond.
+//!
+//! | module | question |
+//! | --- | --- |
+//! | `chakra` | what does a trace's file hold? |
+//! | `system`, `groups`, `trace` | what do the files say? |
+//! | `job` | do they fit each other? |
+//! | `plan`, `members` | in which phases is a collective operation done, between whom? |
+//! | `steps` | which message comes next within a phase? |
+//! | `rank` | what does a rank do next? |
+//! | `analytical` | when do messages arrive on a network without packets? |
+//!
+//! Sources: ASTRA-sim (Won et al., ISPASS 2023; its source at 518bd51, March 2026), MLCommons Chakra.
+
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
+pub mod analytical;
+pub mod chakra;
+mod error;
+mod groups;
+mod job;
+mod members;
+mod plan;
+mod rank;
+mod steps;
+mod system;
+mod trace;
+mod yaml;
+
+pub use error::JobError;
+pub use job::{Files, Job, Shape};
+pub use plan::Load;
+pub use rank::{Call, End, Envelope, Network, Rank};

@@ -1,0 +1,278 @@
+//! A rank of a training job, as ASTRA-sim schedules it, as the work of a host.
+//!
+//! Ranks count in whole nanoseconds: what arrives between two of them is handled at the later one. What crosses the network is a message's number only; its tag stands in a list of the
+//! sender's messages under way, in which the receiver looks it up. It was put there before the message was sent, so it does not depend on threads whether it is found.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use netloom_astra::{Call, End, Envelope, Job, Network, Rank};
+use netloom_topology::HostId;
+use netloom_units::{Bytes, Time};
+
+use super::runner::Names;
+use super::{ANY, Action};
+
+/// How the ranks of a training job have ended.
+#[derive(Debug, Default)]
+pub struct RankEnds(Mutex<Vec<Option<End>>>);
+
+impl RankEnds {
+    pub(crate) fn new(ranks: u32) -> Arc<Self> {
+        Arc::new(RankEnds(Mutex::new(vec![None; ranks as usize])))
+    }
+
+    /// By rank; `None` if it has not ended.
+    pub fn get(&self) -> Vec<Option<End>> {
+        locked(&self.0).clone()
+    }
+
+    /// Notes how all have ended.
+    pub fn set_all(&self, ends: Vec<Option<End>>) {
+        *locked(&self.0) = ends;
+    }
+
+    fn set(&self, rank: u32, end: Option<End>) {
+        locked(&self.0)[rank as usize] = end;
+    }
+}
+
+/// What a panic elsewhere has left is as good as what was there before: every change is one assignment.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The messages of a rank that have been sent and not been received.
+#[derive(Debug, Default)]
+struct Sent {
+    /// Number of the first.
+    first: u32,
+    envelopes: VecDeque<Option<Envelope>>,
+}
+
+impl Sent {
+    fn take(&mut self, number: u32) -> Option<Envelope> {
+        let found = self.envelopes.get_mut(number.wrapping_sub(self.first) as usize)?.take();
+        while let Some(None) = self.envelopes.front() {
+            self.envelopes.pop_front();
+            self.first += 1;
+        }
+        found
+    }
+}
+
+/// A job with a host for every rank.
+#[derive(Debug)]
+pub(crate) struct PlacedJob {
+    hosts: Box<[HostId]>,
+    /// Rank of every host, [`ANY`] where there is none.
+    ranks: Box<[u32]>,
+    sent: Box<[Mutex<Sent>]>,
+    ends: Arc<RankEnds>,
+}
+
+impl PlacedJob {
+    /// Lays rank r on `placed[r]`; the network has `hosts` hosts.
+    pub(crate) fn new(placed: &[HostId], hosts: u32, ends: Arc<RankEnds>) -> Arc<Self> {
+        let mut ranks = vec![ANY; hosts as usize];
+        for (rank, &host) in (0..).zip(placed) {
+            ranks[host as usize] = rank;
+        }
+        let sent = placed.iter().map(|_| Mutex::default()).collect();
+        Arc::new(PlacedJob { hosts: placed.into(), ranks: ranks.into(), sent, ends })
+    }
+}
+
+/// What is due at a time.
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    Timer,
+    Sent(u32),
+    Arrived { src: u32, envelope: Envelope },
+}
+
+/// The state of one rank: callbacks in, actions out.
+#[derive(Clone, Debug)]
+pub(crate) struct JobRank {
+    placed: Arc<PlacedJob>,
+    number: u32,
+    start: Time,
+    has_begun: bool,
+    rank: Rank,
+    names: Names,
+    /// By time in nanoseconds: what is due, in the order in which it came.
+    due: BTreeMap<u64, Vec<Due>>,
+}
+
+const PS_PER_NS: u64 = 1000;
+
+/// What a rank asks for while it is called.
+struct Asked<'a> {
+    placed: &'a PlacedJob,
+    number: u32,
+    names: Names,
+    due: &'a mut BTreeMap<u64, Vec<Due>>,
+    actions: &'a mut Vec<Action>,
+    soon: VecDeque<Call>,
+}
+
+impl Asked<'_> {
+    /// Notes what is due; the host is to call then.
+    fn note(&mut self, at: u64, due: Due) {
+        let list = self.due.entry(at).or_default();
+        if list.is_empty() {
+            self.actions.push(Action::Wake { at: Time(at * PS_PER_NS), op: self.names.outside(0) });
+        }
+        list.push(due);
+    }
+}
+
+impl Network for Asked<'_> {
+    fn send(&mut self, to: u32, envelope: Envelope, number: u32) {
+        locked(&self.placed.sent[self.number as usize]).envelopes.push_back(Some(envelope));
+        self.actions.push(Action::Send {
+            dst: self.placed.hosts[to as usize],
+            // A message of no bytes is a packet with one.
+            bytes: Bytes(envelope.bytes.max(1)),
+            number: self.names.outside(number),
+            class: 0,
+            group: 0,
+            nic: None,
+        });
+    }
+
+    fn wake(&mut self, at: u64) {
+        self.note(at, Due::Timer);
+    }
+
+    fn soon(&mut self, call: Call) {
+        self.soon.push_back(call);
+    }
+}
+
+impl JobRank {
+    pub(crate) fn new(placed: Arc<PlacedJob>, job: &Arc<Job>, number: u32, start: Time) -> Self {
+        JobRank {
+            placed,
+            number,
+            start,
+            has_begun: false,
+            rank: Rank::new(job.clone(), number),
+            names: Names::ALONE,
+            due: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn share_numbers(&mut self, index: u32, count: u32) {
+        self.names = self.names.shared(index, count);
+    }
+
+    pub(crate) fn numbers(&self) -> u64 {
+        self.rank.job().load(self.number).messages.saturating_add(1).saturating_mul(self.names.count())
+    }
+
+    pub(crate) fn largest_message(&self) -> Bytes {
+        Bytes(self.rank.job().load(self.number).largest)
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.rank.end().is_some()
+    }
+
+    pub(crate) fn unfinished(&self) -> Option<String> {
+        match self.has_begun {
+            true => self.rank.unfinished(),
+            false => Some(format!("rank {} has not begun", self.number)),
+        }
+    }
+
+    /// The first whole nanosecond at which the rank begins.
+    fn begins(&self) -> u64 {
+        self.start.0.div_ceil(PS_PER_NS)
+    }
+
+    /// Lets the rank do something, and what it puts off while it does.
+    fn call(&mut self, now: u64, actions: &mut Vec<Action>, call: impl FnOnce(&mut Rank, &mut Asked<'_>)) {
+        let (placed, number, names) = (self.placed.clone(), self.number, self.names);
+        let soon = VecDeque::new();
+        let mut asked = Asked { placed: &placed, number, names, due: &mut self.due, actions, soon };
+        call(&mut self.rank, &mut asked);
+        while let Some(call) = asked.soon.pop_front() {
+            self.rank.perform(now, call, &mut asked);
+        }
+        if let Some(end) = self.rank.end() {
+            self.placed.ends.set(self.number, Some(end));
+        }
+    }
+
+    pub(crate) fn begin(&mut self, now: Time, actions: &mut Vec<Action>) {
+        *locked(&self.placed.sent[self.number as usize]) = Sent::default();
+        self.placed.ends.set(self.number, None);
+        let at = self.begins();
+        match at * PS_PER_NS > now.0 {
+            true => {
+                actions.push(Action::Wake { at: Time(at * PS_PER_NS), op: self.names.outside(0) });
+                self.due.entry(at).or_default();
+            }
+            false => self.start_nodes(at, actions),
+        }
+    }
+
+    fn start_nodes(&mut self, now: u64, actions: &mut Vec<Action>) {
+        self.has_begun = true;
+        self.call(now, actions, |rank, asked| rank.begin(now, asked));
+    }
+
+    pub(crate) fn on_wake(&mut self, now: Time, op: u32, actions: &mut Vec<Action>) {
+        if self.names.inside(op).is_none() {
+            return;
+        }
+        let ns = now.0 / PS_PER_NS;
+        if !self.has_begun && ns == self.begins() {
+            self.start_nodes(ns, actions);
+        }
+        self.happen(ns, actions);
+    }
+
+    /// Does what is due, and what becomes due at the same time meanwhile.
+    fn happen(&mut self, now: u64, actions: &mut Vec<Action>) {
+        let mut next = 0;
+        while let Some(&due) = self.due.get(&now).and_then(|list| list.get(next)) {
+            next += 1;
+            self.call(now, actions, |rank, asked| match due {
+                Due::Timer => rank.wake(now, asked),
+                Due::Sent(number) => rank.sent(now, number, asked),
+                Due::Arrived { src, envelope } => rank.arrived(now, src, envelope, asked),
+            });
+        }
+        self.due.remove(&now);
+    }
+
+    /// Something has happened, which the rank notices at the next whole nanosecond.
+    fn notice(&mut self, now: Time, due: Due, actions: &mut Vec<Action>) {
+        let at = now.0.div_ceil(PS_PER_NS);
+        let list = self.due.entry(at).or_default();
+        let is_first = list.is_empty();
+        list.push(due);
+        if is_first && at * PS_PER_NS == now.0 && self.has_begun {
+            self.happen(at, actions);
+        } else if is_first {
+            actions.push(Action::Wake { at: Time(at * PS_PER_NS), op: self.names.outside(0) });
+        }
+    }
+
+    pub(crate) fn on_sent(&mut self, now: Time, number: u32, actions: &mut Vec<Action>) {
+        if let Some(number) = self.names.inside(number).filter(|&number| self.rank.awaits_sent(number)) {
+            self.notice(now, Due::Sent(number), actions);
+        }
+    }
+
+    pub(crate) fn on_received(&mut self, now: Time, src: HostId, number: u32, actions: &mut Vec<Action>) {
+        let Some(number) = self.names.inside(number) else { return };
+        let src = self.placed.ranks[src as usize];
+        let envelope = locked(&self.placed.sent[src as usize]).take(number);
+        if let Some(envelope) = envelope {
+            self.notice(now, Due::Arrived { src, envelope }, actions);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The work of one rank, whatever decides what comes next.
+
+use netloom_topology::HostId;
+use netloom_units::{Bytes, Time};
+
+use super::{Action, JobRank, Runner};
+
+/// The state of one rank: callbacks in, actions out.
+#[derive(Clone, Debug)]
+pub(crate) enum RankWork {
+    /// A rank of a program, which is the same whenever things happen.
+    Program(Box<Runner>),
+    /// A rank of a training job, which decides what comes next when things happen.
+    Job(Box<JobRank>),
+}
+
+/// Calls the rank, whichever it is.
+macro_rules! rank {
+    ($self:expr, $rank:ident => $call:expr) => {
+        match $self {
+            RankWork::Program($rank) => $call,
+            RankWork::Job($rank) => $call,
+        }
+    };
+}
+
+impl RankWork {
+    pub(crate) fn begin(&mut self, now: Time, actions: &mut Vec<Action>) {
+        rank!(self, rank => rank.begin(now, actions));
+    }
+
+    pub(crate) fn on_wake(&mut self, now: Time, op: u32, actions: &mut Vec<Action>) {
+        rank!(self, rank => rank.on_wake(now, op, actions));
+    }
+
+    pub(crate) fn on_sent(&mut self, now: Time, number: u32, actions: &mut Vec<Action>) {
+        rank!(self, rank => rank.on_sent(now, number, actions));
+    }
+
+    pub(crate) fn on_received(&mut self, now: Time, src: HostId, number: u32, actions: &mut Vec<Action>) {
+        rank!(self, rank => rank.on_received(now, src, number, actions));
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        rank!(self, rank => rank.is_finished())
+    }
+
+    /// What a rank of a training job waits for, in words; `None` if it has ended. What ranks of programs wait for, only all of them together can say.
+    pub(crate) fn unfinished(&self) -> Option<String> {
+        match self {
+            RankWork::Program(_) => None,
+            RankWork::Job(rank) => rank.unfinished(),
+        }
+    }
+
+    /// How many numbers its messages and wake-ups have.
+    pub(crate) fn numbers(&self) -> u64 {
+        rank!(self, rank => rank.numbers())
+    }
+
+    pub(crate) fn largest_message(&self) -> Bytes {
+        rank!(self, rank => rank.largest_message())
+    }
+
+    pub(crate) fn share_numbers(&mut self, index: u32, count: u32) {
+        rank!(self, rank => rank.share_numbers(index, count));
+    }
+
+    /// How many operations of a kind have finished in this round.
+    #[cfg(test)]
+    pub(crate) fn finished(&self, kind: super::OpKind) -> usize {
+        match self {
+            RankWork::Program(runner) => runner.finished(kind),
+            RankWork::Job(_) => 0,
+        }
+    }
+}
