@@ -360,7 +360,7 @@ impl Straggler {
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "above 0 and at most 1000")]
 fn millionths(field: &'static str, factor: f64) -> Result<u64, WorkloadError> {
-    if factor >= 1e-6 && factor <= 1e3 {
+    if (1e-6..=1e3).contains(&factor) {
         return Ok((factor * 1e6).round() as u64);
     }
     Err(WorkloadError::parameter(field, "a number from 0.000001 to 1000", factor))
