@@ -195,6 +195,12 @@ impl Serialize for JobPlacement {
 
 impl<'de> Deserialize<'de> for JobPlacement {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(field_identifier, rename_all = "kebab-case")]
+        enum Field {
+            Hosts,
+            File,
+        }
         struct Reader;
         impl<'de> Visitor<'de> for Reader {
             type Value = JobPlacement;
@@ -218,14 +224,14 @@ impl<'de> Deserialize<'de> for JobPlacement {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JobPlacement, A::Error> {
                 let mut found = None;
-                while let Some(field) = map.next_key::<String>()? {
-                    if found.is_some() && FIELDS.contains(&field.as_str()) {
+                // Its errors name the key where it is written.
+                while let Some(field) = map.next_key::<Field>()? {
+                    if found.is_some() {
                         return Err(de::Error::custom("expected either `hosts` or `file`, found both"));
                     }
-                    found = Some(match field.as_str() {
-                        "hosts" => JobPlacement::Hosts(map.next_value()?),
-                        "file" => JobPlacement::File(map.next_value()?),
-                        _ => return Err(de::Error::unknown_field(&field, FIELDS)),
+                    found = Some(match field {
+                        Field::Hosts => JobPlacement::Hosts(map.next_value()?),
+                        Field::File => JobPlacement::File(map.next_value()?),
                     });
                 }
                 found.ok_or_else(|| de::Error::missing_field(FIELDS[0]))
