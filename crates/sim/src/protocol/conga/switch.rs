@@ -1,8 +1,7 @@
 //! CONGA at switches: labels at a packet's first switch, congestion collected along its path, and feedback between leaves.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::Packet;
-use netloom_routing::View;
+use netloom_fabric::{At, Packet};
 use netloom_routing::selector::conga::{Conga as Config, Counts, Feedback, Marking};
 use netloom_topology::PortId;
 
@@ -108,11 +107,11 @@ impl Switch {
         port: PortId,
         packet: &Packet,
     ) -> u8 {
-        let Switch { ports, .. } = self;
-        if config.counts == Counts::Routed {
-            ports.count_routed(port, ctx.now, packet.size);
-        }
-        let utilisation = PortsAt { ports, reports: None, ctx: ctx.again() }.utilisation(port);
+        let (now, rules, wire) = (ctx.now, &ctx.world.rules, &mut ctx.wire());
+        let utilisation = match config.counts {
+            Counts::Routed => self.ports.utilisation_with(packet, port, At::new(now, rules, wire)),
+            Counts::Sent => self.ports.utilisation(port, now, rules, wire),
+        };
         self.path_selector.congestion(utilisation)
     }
 
