@@ -1,5 +1,7 @@
 //! The nodes of the engine: which of them does what. Dispatch only.
 
+use std::marker::PhantomData;
+
 use netloom_engine::{Batch, Due, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled};
 use netloom_fabric::{Packet, Ports};
 use netloom_topology::NodeId;
@@ -166,9 +168,10 @@ impl Model for World {
         }
         match node {
             Node::Switch(switch) => match switch.duties {
-                Duties::Plain => take!(AtPlain { world: self, switch, id, next: Time::ZERO }),
-                Duties::Trims => take!(AtTrimming { world: self, switch, id, next: Time::ZERO }),
-                Duties::Lossless => take!(AtLossless { world: self, switch, id, next: Time::ZERO }),
+                Duties::Plain => take!(AtPlain::new(self, switch, id)),
+                Duties::Observed => take!(AtObserved::new(self, switch, id)),
+                Duties::Trims => take!(AtTrimming::new(self, switch, id)),
+                Duties::Lossless => take!(AtLossless::new(self, switch, id)),
                 Duties::Special => take!(AtSpecial { world: self, switch, id }),
             },
             Node::Host(host) => host.handle(&mut Ctx::new(self, id, at, out), message),
@@ -185,7 +188,7 @@ impl Model for World {
     fn run_batch(&self, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
         match node {
             Node::Switch(switch) if switch.duties == Duties::Plain => {
-                batch.run(&mut AtPlain { world: self, switch, id, next: Time::ZERO })
+                batch.run(&mut AtPlain::new(self, switch, id))
             }
             Node::Host(host) => run_host_batch(self, host, id, batch),
             other => run_other_batch(self, other, id, batch),
@@ -208,25 +211,93 @@ impl Model for World {
     }
 }
 
-/// A switch of which nothing special is asked: it trims packets or not, or is under flow control.
-struct AtSwitch<'a, const TRIMS: bool, const IS_LOSSLESS: bool> {
+/// What a switch does with packets, which is known where its batch begins.
+trait Forwards {
+    const IS_LOSSLESS: bool = false;
+
+    /// Sends a packet on. Nothing more comes before `next`.
+    fn forward(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+        next: Time,
+    );
+}
+
+struct Drops<const IS_OBSERVED: bool>;
+struct Trims;
+struct KeepsAll;
+
+impl<const IS_OBSERVED: bool> Forwards for Drops<IS_OBSERVED> {
+    #[inline(always)]
+    fn forward(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+        _: Time,
+    ) {
+        switch.forward::<IS_OBSERVED>(ctx, packet, hint);
+    }
+}
+
+impl Forwards for Trims {
+    #[inline(always)]
+    fn forward(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+        _: Time,
+    ) {
+        switch.forward_or_trim(ctx, packet, hint);
+    }
+}
+
+impl Forwards for KeepsAll {
+    const IS_LOSSLESS: bool = true;
+
+    #[inline(always)]
+    fn forward(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+        next: Time,
+    ) {
+        switch.forward_lossless(ctx, packet, hint, next);
+    }
+}
+
+/// A switch of which nothing special is asked.
+struct AtSwitch<'a, F> {
     world: &'a World,
     switch: &'a mut Switch,
     id: NodeIndex,
     /// Nothing more comes before this instant.
     next: Time,
+    forwards: PhantomData<F>,
 }
 
-type AtPlain<'a> = AtSwitch<'a, false, false>;
-type AtTrimming<'a> = AtSwitch<'a, true, false>;
-type AtLossless<'a> = AtSwitch<'a, false, true>;
+type AtPlain<'a> = AtSwitch<'a, Drops<false>>;
+type AtObserved<'a> = AtSwitch<'a, Drops<true>>;
+type AtTrimming<'a> = AtSwitch<'a, Trims>;
+type AtLossless<'a> = AtSwitch<'a, KeepsAll>;
 
-impl<const TRIMS: bool, const IS_LOSSLESS: bool> Handler<World> for AtSwitch<'_, TRIMS, IS_LOSSLESS> {
+impl<'a, F> AtSwitch<'a, F> {
+    #[inline(always)]
+    fn new(world: &'a World, switch: &'a mut Switch, id: NodeIndex) -> Self {
+        AtSwitch { world, switch, id, next: Time::ZERO, forwards: PhantomData }
+    }
+}
+
+impl<F: Forwards> Handler<World> for AtSwitch<'_, F> {
     const SETS_TIMERS: bool = false;
 
     #[inline(always)]
     fn looks_ahead(&self) -> bool {
-        IS_LOSSLESS && self.switch.ports.is_ordered()
+        F::IS_LOSSLESS && self.switch.ports.is_ordered()
     }
 
     #[inline(always)]
@@ -248,11 +319,10 @@ impl<const TRIMS: bool, const IS_LOSSLESS: bool> Handler<World> for AtSwitch<'_,
         hint: NextHopHint,
         out: &mut impl Scheduler<Message>,
     ) {
-        let AtSwitch { world, switch, id, next } = self;
+        let AtSwitch { world, switch, id, next, .. } = self;
         let ctx = &mut Ctx::new(world, *id, at, out);
         match message {
-            Message::Packet(packet) if IS_LOSSLESS => switch.forward_lossless(ctx, packet, hint, *next),
-            Message::Packet(packet) => switch.forward::<TRIMS>(ctx, packet, hint),
+            Message::Packet(packet) => F::forward(switch, ctx, packet, hint, *next),
             timer => switch.on_timer(&mut ctx.again(), timer),
         }
     }
@@ -338,10 +408,13 @@ fn run_host_batch(world: &World, host: &mut Host, id: NodeIndex, batch: impl Bat
 fn run_other_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     match node {
         Node::Switch(switch) if switch.duties == Duties::Lossless => {
-            batch.run(&mut AtLossless { world, switch, id, next: Time::ZERO })
+            batch.run(&mut AtLossless::new(world, switch, id))
         }
         Node::Switch(switch) if switch.duties == Duties::Trims => {
-            batch.run(&mut AtTrimming { world, switch, id, next: Time::ZERO })
+            batch.run(&mut AtTrimming::new(world, switch, id))
+        }
+        Node::Switch(switch) if switch.duties == Duties::Observed => {
+            batch.run(&mut AtObserved::new(world, switch, id))
         }
         other => run_rare_batch(world, other, id, batch),
     }

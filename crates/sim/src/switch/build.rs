@@ -61,6 +61,7 @@ impl Switch {
         path_selector.count_flows(|| {
             Arc::new(ByFlow { numbering: world.numbering, decided: world.recorder.decided.clone() })
         });
+        let duties = duties(world, &path_selector, looks);
         Switch {
             ports,
             path_selector,
@@ -71,7 +72,7 @@ impl Switch {
             random: random::Node::Marking.stream(*seed, u64::from(id)),
             control_sent: 0,
             control_received: 0,
-            duties: duties(world, looks),
+            duties,
             sampler,
             protocols,
             gap_monitor: world.gaps.at_switches.then(Box::default),
@@ -81,16 +82,18 @@ impl Switch {
 }
 
 /// `looks`: it takes samples or traces, does something when links are cut, or hands packets to protocols.
-pub(crate) fn duties(world: &World, looks: bool) -> Duties {
+fn duties(world: &World, path_selector: &SwitchPathSelector, looks: bool) -> Duties {
     let World { forwarding, epochs, rules, gaps, .. } = world;
     let is_minimal = forwarding.is_minimal() && epochs.is_empty();
     if looks || gaps.at_switches || !is_minimal {
         Duties::Special
     } else if rules.is_lossless() {
         Duties::Lossless
-    } else if rules.drops_tail() {
-        Duties::Plain
-    } else {
+    } else if !rules.drops_tail() {
         Duties::Trims
+    } else if path_selector.fast_path().looks_at_ports() {
+        Duties::Observed
+    } else {
+        Duties::Plain
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Switch {
 pub(crate) enum Duties {
     /// Nothing, and a packet without room is dropped.
     Plain,
+    /// The same, and by which port a packet leaves may depend on the lengths of queues.
+    Observed,
     /// Nothing, and a packet without room is trimmed.
     Trims,
     /// It obeys flow control, and that is all.

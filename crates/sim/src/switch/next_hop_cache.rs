@@ -9,33 +9,33 @@ use netloom_units::prefetch_whole;
 use crate::switch::view::{header_of, note_choice};
 use crate::world::World;
 
-/// What a switch knows of how a packet leaves before it handles the packet: the [`PortQueue`]; or, for data that draw one of several ports, their set; or nothing.
+/// What a switch knows of how a packet leaves before it handles the packet: the [`PortQueue`]; or, for data that draw or decide on one of several ports, their set; or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NextHopHint(u32);
 
 impl NextHopHint {
     /// With the number of a set in the lower bits.
-    const DRAWN: u32 = 1 << 31;
+    const AMONG: u32 = 1 << 31;
 
     #[inline(always)]
     pub(crate) fn of(port_queue: PortQueue) -> Self {
         NextHopHint(port_queue.to_bits())
     }
 
-    /// Of data that draw a port of this set, by its number.
+    /// Of data that leave by one of this set of ports, by its number.
     #[inline(always)]
-    pub(crate) fn drawn(set: u32) -> Self {
-        NextHopHint(NextHopHint::DRAWN | set)
+    pub(crate) fn among(set: u32) -> Self {
+        NextHopHint(NextHopHint::AMONG | set)
     }
 
     #[inline(always)]
     pub(crate) fn read(self) -> NextHop {
-        if self.0 & NextHopHint::DRAWN == 0 {
+        if self.0 & NextHopHint::AMONG == 0 {
             NextHop::Known(PortQueue::from_bits(self.0))
         } else if self == NextHopHint::NONE {
             NextHop::Unknown
         } else {
-            NextHop::Drawn(self.0 & !NextHopHint::DRAWN)
+            NextHop::Among(self.0 & !NextHopHint::AMONG)
         }
     }
 }
@@ -57,8 +57,8 @@ impl Hint for NextHopHint {
 /// What a [`NextHopHint`] says.
 pub(crate) enum NextHop {
     Known(PortQueue),
-    /// The number of the set from which a port is drawn.
-    Drawn(u32),
+    /// The number of the set of ports among which one is drawn or decided on.
+    Among(u32),
     Unknown,
 }
 

@@ -2,7 +2,7 @@
 
 use netloom_engine::{Hint, Scheduler, Unhandled};
 use netloom_fabric::{At, Fate, Packet, PortQueue};
-use netloom_routing::{FastPath, Forwarding};
+use netloom_routing::{Candidates, FastPath, Forwarding};
 use netloom_topology::PortId;
 use netloom_units::Time;
 
@@ -14,37 +14,19 @@ use crate::switch::view::{PortsAt, header_of, take};
 use crate::world::World;
 
 impl Switch {
-    /// Sends a packet on, where duties are plain; `TRIMS` says how plain.
+    /// Sends a packet on, where a packet without room is dropped. `IS_OBSERVED`: a choice of ports may depend on queue lengths.
     #[inline(always)]
-    pub(crate) fn forward<const TRIMS: bool>(
+    pub(crate) fn forward<const IS_OBSERVED: bool>(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         hint: NextHopHint,
     ) {
-        if TRIMS {
-            let port = match self.hinted_port_queue(ctx.world, packet, hint) {
-                Some(port_queue) => port_queue.port,
-                None => self.choose_port(&mut ctx.again(), packet),
-            };
-            let Switch { ports, random, .. } = self;
-            let fate = ports.enqueue_or_trim(
-                port,
-                packet,
-                random,
-                At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
-            );
-            if fate == Fate::Returned {
-                self.send_back(&mut ctx.again(), packet);
-            }
-            return;
-        }
-        let Some(port_queue) = self.hinted_port_queue(ctx.world, packet, hint) else {
+        let Some(port_queue) = self.hinted_port_queue(ctx, packet, hint) else {
             return self.forward_without_hint(&mut ctx.again(), packet);
         };
         let Switch { ports, random, .. } = self;
-        // Where there are hints, no choice depends on queue lengths.
-        ports.enqueue_or_drop::<false>(
+        ports.enqueue_or_drop::<IS_OBSERVED>(
             port_queue,
             packet,
             random,
@@ -52,7 +34,27 @@ impl Switch {
         );
     }
 
-    /// [`Self::forward`] of a packet whose next hop may depend on queue lengths.
+    /// The same where packets are trimmed.
+    #[inline(always)]
+    pub(crate) fn forward_or_trim(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+    ) {
+        let port = match self.hinted_port_queue(ctx, packet, hint) {
+            Some(port_queue) => port_queue.port,
+            None => self.choose_port(&mut ctx.again(), packet),
+        };
+        let Switch { ports, random, .. } = self;
+        let fate =
+            ports.enqueue_or_trim(port, packet, random, At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()));
+        if fate == Fate::Returned {
+            self.send_back(&mut ctx.again(), packet);
+        }
+    }
+
+    /// [`Self::forward`] of a packet that nothing is known of before.
     #[inline(never)]
     pub(crate) fn forward_without_hint(
         &mut self,
@@ -101,7 +103,7 @@ impl Switch {
         packet: &mut Packet,
         hint: NextHopHint,
     ) -> PortQueue {
-        match self.hinted_port_queue(ctx.world, packet, hint) {
+        match self.hinted_port_queue(ctx, packet, hint) {
             Some(port_queue) => port_queue,
             None => self.choose_port_queue(&mut ctx.again(), packet),
         }
@@ -176,7 +178,8 @@ impl Switch {
         self.ports.prefetch_first();
         match self.path_selector.fast_path() {
             FastPath::Hash => self.prepare_hashed(world, messages),
-            FastPath::Spray => self.prepare_drawn(world, messages),
+            FastPath::Label => self.prepare_labelled(world, messages),
+            FastPath::Spray | FastPath::Decide => self.prepare_drawn(world, messages),
             FastPath::None => messages.annotate(|_| NextHopHint::NONE),
         }
     }
@@ -196,30 +199,71 @@ impl Switch {
     #[inline(always)]
     pub(crate) fn hinted_port_queue(
         &mut self,
-        world: &World,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         hint: NextHopHint,
     ) -> Option<PortQueue> {
         let set = match hint.read() {
             NextHop::Known(port_queue) => return Some(port_queue),
             NextHop::Unknown => return None,
-            NextHop::Drawn(set) => set,
+            NextHop::Among(set) => set,
         };
-        let port = self.draw(world, packet, set);
-        Some(match world.rules.only_data_queue() {
+        let port = self.choose_among(&mut ctx.again(), packet, set);
+        let rules = &ctx.world.rules;
+        Some(match rules.only_data_queue() {
             Some(queue) => PortQueue { port, queue },
-            None => self.ports.port_queue(port, packet, &world.rules),
+            None => self.ports.port_queue(port, packet, rules),
         })
     }
 
-    /// The port of a data packet that draws one of a set: draws come in the order in which packets do.
+    /// The port of a data packet that draws or decides on one of a set: that happens in the order in which packets come.
     #[inline(never)]
-    pub(crate) fn draw(&mut self, world: &World, packet: &mut Packet, set: u32) -> PortId {
-        let Switch { path_selector, draws, row, .. } = self;
+    fn choose_among(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        set: u32,
+    ) -> PortId {
+        let world = ctx.world;
+        let Switch { ports, path_selector, draws, row, .. } = self;
         let several = world.forwarding.table().set(*row, set);
-        let port = path_selector.draw(packet.seen_by_hash(), several, draws);
-        packet.note_port(port);
-        port
+        if path_selector.fast_path() == FastPath::Spray {
+            let port = path_selector.draw(packet.seen_by_hash(), several, draws);
+            packet.note_port(port);
+            return port;
+        }
+        let view = PortsAt { ports, reports: None, ctx: ctx.again() };
+        let (src, dst) = (packet.src, packet.dst);
+        let tags = move || world.forwarding.tags(src, dst);
+        let candidates = Candidates { ports: several, set };
+        let hop = path_selector.decided(header_of(world, packet), candidates, view, tags, draws);
+        take(packet, hop)
+    }
+
+    /// Hints where the label that data carry says their port.
+    #[inline(never)]
+    fn prepare_labelled(&mut self, world: &World, messages: impl Unhandled<World>) {
+        let Switch { ports, path_selector, row, next_hops, .. } = self;
+        let (next_hops, table) = (next_hops.all(), world.forwarding.table());
+        let (routes, queue) = (table.in_row(*row), world.rules.only_data_queue());
+        messages.annotate(|message| {
+            if let Message::Packet(packet) = message
+                && packet.is_data()
+            {
+                let port = routes.only_port(packet.dst).unwrap_or_else(|set| {
+                    let port = path_selector.labelled(packet.tag, table.set(*row, set));
+                    packet.note_port(port);
+                    port
+                });
+                return NextHopHint::of(match queue {
+                    Some(queue) => PortQueue { port, queue },
+                    None => ports.port_queue(port, packet, &world.rules),
+                });
+            }
+            let Some(packet) = passing(message) else { return NextHopHint::NONE };
+            let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
+            cached.port_queue.hint(packet, ports, world)
+        });
     }
 
     #[inline(never)]
@@ -234,7 +278,7 @@ impl Switch {
                 return match (routes.only_port(packet.dst), queue) {
                     (Ok(port), Some(queue)) => NextHopHint::of(PortQueue { port, queue }),
                     (Ok(port), None) => NextHopHint::of(ports.port_queue(port, packet, &world.rules)),
-                    (Err(set), _) => NextHopHint::drawn(set),
+                    (Err(set), _) => NextHopHint::among(set),
                 };
             }
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
