@@ -346,7 +346,9 @@ impl Port {
                 && special.only_observes()
             {
                 special.estimate(packet, start);
-                self.stamp(packet, start);
+                if packet.kind.is_data() {
+                    self.stamp(packet, start);
+                }
                 return Some(self.take(packet.size));
             }
             return self.watch_rare(packet, start, has_waited);
@@ -365,7 +367,9 @@ impl Port {
     #[inline(never)]
     fn watch_rare(&mut self, packet: &Packet, start: Time, has_waited: bool) -> Option<Span> {
         self.change_rate(start);
-        self.stamp(packet, start);
+        if packet.kind.is_data() {
+            self.stamp(packet, start);
+        }
         let (span, rate_from) = (self.take(packet.size), self.watches_rate_from());
         let drains = self.rare.as_ref()?.drain.is_some();
         let longest = if drains { self.take(u16::MAX).duration } else { Time::ZERO };
@@ -411,10 +415,9 @@ impl Port {
     }
 
     /// Writes on a data packet that starts how the port stands, where packets carry that.
+    #[inline(never)]
     fn stamp(&self, packet: &Packet, start: Time) {
-        if packet.kind.is_data()
-            && let Some(Special { telemetry: Some(telemetry), .. }) = self.special()
-        {
+        if let Some(Special { telemetry: Some(telemetry), .. }) = self.special() {
             let Port { channel, queued, .. } = *self;
             let rate = self.rate();
             telemetry.stamp(packet, Stamp { channel, queued, sent: self.stats.bytes, at: start, rate });
