@@ -73,7 +73,7 @@ impl RateEstimator {
     }
 
     /// How much of a link of this rate has been used, in parts of [`FULL`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn utilisation(&mut self, now: Time, rate: Rate) -> u64 {
         if self.last.0 < now {
             self.settle();
