@@ -193,9 +193,7 @@ impl Buffers {
         to: (u16, usize),
         rules: &Rules,
     ) -> Effect {
-        let resumes = if let Buffers::Fixed(fixed) = self {
-            from.filter(|&(ingress, queue)| fixed.release(ingress, queue, size))
-        } else if let Buffers::Credits(accounts) = self {
+        if let Buffers::Credits(accounts) = self {
             if let Some((ingress, queue)) = from {
                 accounts.returns.note(ingress, queue, at, u32::from(size));
             }
@@ -203,12 +201,16 @@ impl Buffers {
             let credits = accounts.of(port, queue);
             *credits -= u32::from(size);
             return if u64::from(*credits) < rules.packet { Effect::OutOfCredit } else { Effect::None };
+        }
+        let Some((ingress, queue)) = from else { return Effect::None };
+        let resumes = if let Buffers::Fixed(fixed) = self {
+            fixed.release(ingress, queue, size)
         } else if let Buffers::Shared(shared) = self {
-            from.filter(|&(ingress, queue)| shared.release(ingress, queue, size))
+            shared.release(ingress, queue, size)
         } else {
-            None
+            false
         };
-        resumes.map_or(Effect::None, |(ingress, _)| Effect::Resumes(ingress))
+        if resumes { Effect::Resumes(ingress) } else { Effect::None }
     }
 
     /// A packet leaves the input buffer of a port and data queue at `at` without going on, as a fault takes it.

@@ -160,6 +160,13 @@ impl Fabric {
         self.options.ecn_by_rate.iter().find(|own| own.rate == rate).map(|own| own.ecn(mark))
     }
 
+    /// The bytes in an output queue up to which no channel marks.
+    pub(crate) fn least_kmin(&self) -> Bytes {
+        let FabricOptions { ecn, ecn_by_rate, .. } = &self.options;
+        let all = ecn.iter().map(|ecn| ecn.kmin).chain(ecn_by_rate.iter().map(|own| own.kmin));
+        all.min().unwrap_or(Bytes(u64::MAX))
+    }
+
     /// Data bytes that may wait in one output queue where `packet` is the largest packet on the wire; absent: as many as come.
     pub fn queue_room(&self, packet: Bytes) -> Option<Bytes> {
         let packets = self.queue.trims().then_some(Bytes(Trimming::PACKETS * packet.0));

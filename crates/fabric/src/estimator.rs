@@ -49,6 +49,12 @@ impl RateEstimator {
         }
     }
 
+    /// Whether packets count when their transmission starts, rather than when they are routed.
+    #[inline(always)]
+    pub(crate) fn counts_sent(&self) -> bool {
+        !self.counts_routed
+    }
+
     /// A packet starts.
     pub(crate) fn note(&mut self, start: Time, bytes: u16) {
         if !self.counts_routed {
@@ -58,6 +64,7 @@ impl RateEstimator {
     }
 
     /// A packet joins the queue: it counts at once.
+    #[inline]
     pub(crate) fn count_routed(&mut self, now: Time, bytes: u16) {
         if self.counts_routed {
             self.pass(now);
@@ -66,10 +73,7 @@ impl RateEstimator {
     }
 
     /// How much of a link of this rate has been used, in parts of [`FULL`].
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a register holds a few times what it comes to on a busy link at most"
-    )]
+    #[inline(always)]
     pub(crate) fn utilisation(&mut self, now: Time, rate: Rate) -> u64 {
         if self.last.0 < now {
             self.settle();
@@ -78,6 +82,19 @@ impl RateEstimator {
         if self.full.0 != rate {
             self.full = (rate, self.at_rest(rate));
         }
+        match self.register.checked_mul(FULL) {
+            Some(scaled) => scaled / self.full.1,
+            None => self.utilisation_of_much(),
+        }
+    }
+
+    /// The same of a register that holds 2⁴⁸ bytes and more.
+    #[cold]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a register holds a few times what it comes to on a busy link at most"
+    )]
+    fn utilisation_of_much(&self) -> u64 {
         (u128::from(self.register) * u128::from(FULL) / u128::from(self.full.1)) as u64
     }
 
@@ -92,6 +109,7 @@ impl RateEstimator {
 
     /// The register loses what it loses until an instant.
     #[expect(clippy::cast_possible_truncation, reason = "less than before")]
+    #[inline]
     fn pass(&mut self, until: Time) {
         let periods = until.0 / self.period.0;
         for _ in self.periods..periods {

@@ -56,8 +56,9 @@ pub struct Rules {
     pub(crate) safe: u64,
     early_drop: u64,
     pub(crate) ecn: Option<Ecn>,
-    /// Whether data packets are marked as their transmission starts.
-    pub(crate) marks_departures: bool,
+    /// No data packet is marked that leaves this many bytes or fewer behind in its queue as its transmission starts: the least threshold of all
+    /// ports, or the greatest number where packets are not marked then.
+    pub(crate) unmarked_departure: u64,
     /// The seed of the draws that this takes.
     pub(crate) seed: u64,
     /// Whether it matters to a packet that arrives how long an output queue is, or whether its channel is cut.
@@ -151,7 +152,7 @@ impl Rules {
             safe,
             early_drop,
             ecn: options.ecn.clone(),
-            marks_departures: marks(Mark::Departure),
+            unmarked_departure: if marks(Mark::Departure) { fabric.least_kmin().0 } else { u64::MAX },
             seed: 0,
             watches_queues: marks(Mark::Arrival) || options.buffer.is_some(),
             cut_through: options.cut_through,

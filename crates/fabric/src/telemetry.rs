@@ -77,6 +77,7 @@ impl Telemetry {
     }
 
     /// A switch sends a data packet on.
+    #[inline(always)]
     pub(crate) fn stamp(&self, packet: &Packet, stamp: Stamp) {
         let mut source = self.source(packet.src);
         let Source { flows, spare } = &mut *source;
@@ -116,16 +117,17 @@ impl Telemetry {
 
 impl Records {
     /// A packet leaves a switch after its first one. One of which nothing is known any more leaves nothing behind.
+    #[inline]
     fn stamp(&mut self, packet: &Packet, stamp: Stamp) {
-        let likely = &mut self.likely[usize::from(packet.trail.hops()) % LIKELY_HOPS];
-        let place = likely.wrapping_sub(self.given_up) as usize;
-        let place = match self.packets.get(place).is_some_and(|&(sent, _)| sent == packet.sent) {
-            true => Ok(place),
-            false => self.packets.binary_search_by_key(&packet.sent, |&(sent, _)| sent),
-        };
-        if let Ok(place) = place {
-            self.packets[place].1.push(stamp);
-            *likely = self.given_up.wrapping_add(narrow::<u32>(place)).wrapping_add(1);
+        let Records { likely, given_up, packets, .. } = self;
+        let likely = &mut likely[usize::from(packet.trail.hops()) % LIKELY_HOPS];
+        let place = likely.wrapping_sub(*given_up) as usize;
+        if let Some((_, stamps)) = packets.get_mut(place).filter(|(sent, _)| *sent == packet.sent) {
+            stamps.push(stamp);
+            *likely = likely.wrapping_add(1);
+        } else if let Ok(place) = packets.binary_search_by_key(&packet.sent, |&(sent, _)| sent) {
+            packets[place].1.push(stamp);
+            *likely = given_up.wrapping_add(narrow::<u32>(place)).wrapping_add(1);
         }
     }
 

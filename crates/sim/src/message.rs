@@ -69,7 +69,7 @@ impl<S: Scheduler<Message>> Wire for Channels<'_, S> {
 
     #[inline(always)]
     fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit) {
-        self.0.send(to, channel | BESIDE, arrival, Message::Packet(credit.to_packet()));
+        self.0.send_with(to, channel | BESIDE, arrival, || Message::Packet(credit.to_packet()));
     }
 
     #[cold]

@@ -346,7 +346,9 @@ impl Port {
                 && special.only_observes()
             {
                 special.estimate(packet, start);
-                self.stamp(packet, start);
+                if packet.kind.is_data() {
+                    self.stamp(packet, start);
+                }
                 return Some(self.take(packet.size));
             }
             return self.watch_rare(packet, start, has_waited);
@@ -365,7 +367,9 @@ impl Port {
     #[inline(never)]
     fn watch_rare(&mut self, packet: &Packet, start: Time, has_waited: bool) -> Option<Span> {
         self.change_rate(start);
-        self.stamp(packet, start);
+        if packet.kind.is_data() {
+            self.stamp(packet, start);
+        }
         let (span, rate_from) = (self.take(packet.size), self.watches_rate_from());
         let drains = self.rare.as_ref()?.drain.is_some();
         let longest = if drains { self.take(u16::MAX).duration } else { Time::ZERO };
@@ -378,7 +382,7 @@ impl Port {
             return Some(span);
         };
         let Some(faults) = &mut special.faults else {
-            let sees_all = special.estimator.is_some() || special.telemetry.is_some();
+            let sees_all = special.observes_starts();
             let next = special.next_change().min(drain_from).min(rate_from);
             self.watch_from = if sees_all { Time::ZERO } else { next };
             special.estimate(packet, start);
@@ -412,10 +416,9 @@ impl Port {
     }
 
     /// Writes on a data packet that starts how the port stands, where packets carry that.
+    #[inline(never)]
     fn stamp(&self, packet: &Packet, start: Time) {
-        if packet.kind.is_data()
-            && let Some(Special { telemetry: Some(telemetry), .. }) = self.special()
-        {
+        if let Some(Special { telemetry: Some(telemetry), .. }) = self.special() {
             let Port { channel, queued, .. } = *self;
             let rate = self.rate();
             telemetry.stamp(packet, Stamp { channel, queued, sent: self.stats.bytes, at: start, rate });
@@ -487,11 +490,23 @@ impl Special {
         Some((rate, head_at(rate, *cut_through)))
     }
 
-    /// Whether packets that start are only counted or stamped here.
+    /// Whether packets that start are counted or stamped here.
+    #[inline(always)]
+    fn observes_starts(&self) -> bool {
+        self.telemetry.is_some() || self.estimator.as_ref().is_some_and(RateEstimator::counts_sent)
+    }
+
+    /// Whether that is all that is done with them.
     #[inline(always)]
     fn only_observes(&self) -> bool {
-        let Special { ecn: _, faults, changes, odd: _, telemetry, estimator } = self;
-        (estimator.is_some() || telemetry.is_some()) && faults.is_none() && changes.is_none()
+        self.observes_starts() && self.faults.is_none() && self.changes.is_none()
+    }
+
+    /// Its estimator and whether it is all that it has to do with the port's rate: that neither changes, nor does the estimate depend on what has been sent.
+    #[inline(always)]
+    pub(crate) fn routed_estimator(&mut self) -> Option<&mut RateEstimator> {
+        let Special { estimator: Some(estimator), changes: None, .. } = self else { return None };
+        (!estimator.counts_sent()).then_some(estimator)
     }
 
     /// Counts a packet that starts, where rates are estimated.

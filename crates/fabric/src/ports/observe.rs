@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use netloom_units::{Time, prefetch, prefetch_whole};
 
-use super::Ports;
+use super::{At, Ports};
 use crate::estimator::RateEstimator;
 use crate::faults::Dropped;
 use crate::packet::Packet;
-use crate::port::{Drain, PortStats, Wire};
+use crate::port::{Drain, PortStats, Special, Wire};
 use crate::rules::{DATA, Rules};
 use crate::telemetry::Telemetry;
 
@@ -30,7 +30,19 @@ impl Ports {
     }
 
     /// How much of its channel's rate a port has used lately, in 65,536ths, by what started before `now`; 0 unless rates are estimated.
+    #[inline]
     pub fn utilisation(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
+        let state = &mut self.ports[usize::from(port)];
+        let rate = state.rate();
+        if let Some(estimator) = state.own_special_mut().and_then(Special::routed_estimator) {
+            return estimator.utilisation(now, rate);
+        }
+        self.utilisation_by_sent(port, now, rules, wire)
+    }
+
+    /// [`Self::utilisation`] where it depends on what the port has sent.
+    #[inline(never)]
+    fn utilisation_by_sent(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
         self.advance_port(port, now, rules, wire);
         let state = &mut self.ports[usize::from(port)];
         state.change_rate(now);
@@ -45,6 +57,20 @@ impl Ports {
         for port in &mut self.ports {
             port.special_mut().estimator = Some(RateEstimator::new(period, discount, routed));
         }
+    }
+
+    /// [`Self::count_routed`], then [`Self::utilisation`].
+    #[inline]
+    pub fn utilisation_with(&mut self, packet: &Packet, port: u16, at: At<'_, impl Wire>) -> u64 {
+        let (now, size) = (at.now, packet.size);
+        let state = &mut self.ports[usize::from(port)];
+        let rate = state.rate();
+        if let Some(estimator) = state.own_special_mut().and_then(Special::routed_estimator) {
+            estimator.count_routed(now, size);
+            return estimator.utilisation(now, rate);
+        }
+        self.count_routed(port, now, size);
+        self.utilisation_by_sent(port, now, at.rules, at.wire)
     }
 
     /// Counts a packet of `bytes` that is about to join a port's queue in the estimate of the port's rate, if estimates count packets when they are routed.

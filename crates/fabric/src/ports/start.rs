@@ -160,7 +160,7 @@ impl<W: Wire> Transmitter<'_, W> {
         let has_waited = matches!(origin, Origin::Queue { .. });
         let Some(arrival) = self.port.start(packet, has_waited) else { return false };
         match origin {
-            Origin::Queue { left } if self.at.rules.marks_departures => {
+            Origin::Queue { left } if left > self.at.rules.unmarked_departure => {
                 self.port.mark_departure(packet, left, self.at.rules);
             }
             Origin::Arrival if !self.is_lossless => {

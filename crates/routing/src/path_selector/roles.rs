@@ -28,15 +28,26 @@ pub(super) enum Role {
     RunAtFirst,
 }
 
-/// How a switch chooses ports, in the two most common cases, in which that depends on the packet alone and can be done before the packet is handled.
+/// How a switch chooses ports, as far as that can be done before a packet is handled: for all but data by the header's hash, and for data by what is said here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastPath {
-    /// All ports are hashed, in any order of packets.
+    /// By the hash, too: all ports may be chosen in any order of packets.
     Hash,
-    /// Ports are drawn for data, in the order of packets, and hashed for all others.
+    /// By the label of the path, in any order, too.
+    Label,
+    /// A draw among several ports, in the order of packets.
     Spray,
-    /// Neither: a packet's role decides.
+    /// A decision among several ports when the packet is handled.
+    Decide,
+    /// Nothing is known before: a packet's role decides.
     None,
+}
+
+impl FastPath {
+    /// Whether choices may depend on the loads of ports.
+    pub fn looks_at_ports(self) -> bool {
+        matches!(self, FastPath::Decide | FastPath::None)
+    }
 }
 
 /// What is done with data, with control packets and with congestion notifications.
@@ -63,7 +74,11 @@ impl Roles {
     pub(super) fn fast_path(self) -> FastPath {
         match self.0 {
             [Role::Hash, Role::Hash, Role::Hash] => FastPath::Hash,
+            [Role::Label, Role::Hash, Role::Hash] => FastPath::Label,
             [Role::Spray, Role::Hash, Role::Hash] => FastPath::Spray,
+            [Role::Packet | Role::Run | Role::PacketAtFirst | Role::RunAtFirst, Role::Hash, Role::Hash] => {
+                FastPath::Decide
+            }
             _ => FastPath::None,
         }
     }

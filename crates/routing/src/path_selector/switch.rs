@@ -139,18 +139,36 @@ impl SwitchPathSelector {
         if let [only] = *candidates.ports {
             return Hop { port: only, tag: header().tag };
         }
-        if self.fast_path == FastPath::None {
-            let Candidates { ports, set } = candidates;
-            return self.port_of_role(header(), (ports, set), view, tags, random);
-        }
         let (header, ports) = (header(), candidates.ports);
+        let is_data = header.carries == Carries::Data;
         let port = match self.fast_path {
-            FastPath::Spray if header.carries == Carries::Data => {
-                self.draw(header.seen_by_hash(), ports, random)
-            }
+            FastPath::Spray if is_data => self.draw(header.seen_by_hash(), ports, random),
+            FastPath::Label if is_data => self.labelled(header.tag.bits(), ports),
+            FastPath::Decide if is_data => return self.decided(header, candidates, view, tags, random),
+            FastPath::None => return self.decided(header, candidates, view, tags, random),
             _ => ports[self.hashed(&header, ports.len())],
         };
         Hop { port, tag: header.tag }
+    }
+
+    /// The port of a data packet among several, where the [label](FastPath::Label) that it carries says so.
+    #[inline(always)]
+    pub fn labelled(&self, tag: u32, ports: &[PortId]) -> PortId {
+        ports[mod_k::place(tag, self.stride, ports.len())]
+    }
+
+    /// The hop of a packet that may take several ports, by its role.
+    #[inline(always)]
+    pub fn decided<'t>(
+        &mut self,
+        header: Header,
+        candidates: Candidates<'_>,
+        view: impl View,
+        tags: impl FnOnce() -> TagSpace<'t>,
+        random: &mut impl Rng,
+    ) -> Hop {
+        let Candidates { ports, set } = candidates;
+        self.port_of_role(header, (ports, set), view, tags, random)
     }
 
     // The candidates' parts go by value, so that they are put together only here.
@@ -210,6 +228,12 @@ impl SwitchPathSelector {
                 self.selector.notice(notice, PortContext { place, ports: ports.len(), home, now });
             }
         }
+    }
+
+    /// The port that a hash of [what it sees](Header::seen_by_hash) of a packet names among several.
+    #[inline(always)]
+    pub fn port_of_hash(&self, seen: [u64; 2], ports: &[PortId]) -> PortId {
+        ports[region(self.hash.function.apply_to(seen, self.hash.salt), ports.len())]
     }
 
     /// The position of the port that the header's hash names.

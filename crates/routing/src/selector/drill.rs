@@ -1,5 +1,6 @@
 //! DRILL: the best of a few samples and of what was best before.
 
+use netloom_topology::PortId;
 use rand::Rng;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -122,17 +123,16 @@ impl State {
             Per::Candidates => candidates.set,
         };
         let memory = self.memories.entry(of).or_default();
+        if self.config.samples == 2 && self.config.memory == 1 && candidates.ports.len() >= 2 {
+            return best_of_two(self.config.load, memory, candidates.ports, view, random);
+        }
         let (load, drawn, ports) = (self.config.load, &mut self.drawn, candidates.ports);
         // The best so far, best first; one place more than is remembered, so that m = 0 still has a winner.
         let keep = usize::from(self.config.memory).max(1);
         let mut best = [(u64::MAX, u16::MAX); MAX_MEMORY];
         let mut found = 0;
         let mut consider = |place: u16| {
-            let port = ports[usize::from(place)];
-            let bytes = match load {
-                Load::Waiting => view.waiting(port),
-                Load::Queued => view.load(port),
-            };
+            let bytes = load.of(view, ports[usize::from(place)]);
             if best[..found].iter().any(|&(_, known)| known == place) {
                 return;
             }
@@ -164,6 +164,45 @@ impl State {
     }
 }
 
+impl Load {
+    /// That of a port.
+    #[inline]
+    fn of(self, view: &mut impl View, port: PortId) -> u64 {
+        match self {
+            Load::Waiting => view.waiting(port),
+            Load::Queued => view.load(port),
+        }
+    }
+}
+
+/// What [`State::best`] does with two samples and one remembered port, the scheme's own: of three ports nothing has to be kept in order. The remembered one
+/// goes before samples of the same load, and the first of these before the second.
+#[expect(clippy::cast_possible_truncation, reason = "a node has at most 65,535 ports: NetworkBuilder::build")]
+fn best_of_two(
+    load: Load,
+    memory: &mut Memory,
+    ports: &[PortId],
+    view: &mut impl View,
+    random: &mut impl Rng,
+) -> usize {
+    let mut best = (u64::MAX, usize::MAX);
+    let mut consider = |place: usize| {
+        let bytes = load.of(view, ports[place]);
+        if bytes < best.0 {
+            best = (bytes, place);
+        }
+    };
+    if memory.len == 1 {
+        consider(usize::from(memory.places[0]));
+    }
+    let first = below(ports.len(), random);
+    consider(first);
+    let second = below(ports.len() - 1, random);
+    consider(second + usize::from(second >= first));
+    (memory.len, memory.places[0]) = (1, best.1 as u16);
+    best.1
+}
+
 impl PortSelector for State {
     #[inline]
     fn pick(&mut self, query: Query<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
@@ -192,6 +231,24 @@ mod tests {
         // Two of sixteen: one time in eight, 125 of 1000, standard deviation 10.5.
         assert!((62..188).contains(&hits(0)), "{}", hits(0));
         assert!(hits(1) > 900, "once found, the idle port is remembered: {}", hits(1));
+    }
+
+    #[test]
+    fn the_least_loaded_of_the_remembered_port_and_two_samples_is_taken() {
+        let candidates = Candidates { ports: &PORTS, set: 3 };
+        let (mut random, mut same) = (rand_pcg::Pcg64Mcg::new(5), rand_pcg::Pcg64Mcg::new(5));
+        let mut state = Drill::default().state(SwitchContext { stride: 1 });
+        let mut remembered = None;
+        for step in 0..2000u64 {
+            let mut view = Loads(move |port| (u64::from(port) * 7 + step / 10) % 5);
+            let first = below(PORTS.len(), &mut same);
+            let second = below(PORTS.len() - 1, &mut same);
+            let samples = [first, second + usize::from(second >= first)];
+            // Of several, the first one.
+            let expected = remembered.into_iter().chain(samples).min_by_key(|&place| view.load(PORTS[place]));
+            assert_eq!(Some(state.best(7, candidates, &mut view, &mut random)), expected, "{step}");
+            remembered = expected;
+        }
     }
 
     #[test]

@@ -116,16 +116,16 @@ impl Host {
     /// Which flow sends next, at `at`.
     #[inline(always)]
     pub(crate) fn next_flow(&mut self, world: &World, at: Time) -> Next<u32> {
-        match self.take_first(world, at) {
-            Some(slot) => Next::Now(slot),
+        match self.ask_first(world, at) {
+            Some(next) => next,
             None => self.find_flow(world, at),
         }
     }
 
-    /// Takes the first flow out of the only send queue, if it may send; nearly always nothing else is asked for. What is known of the paces in the queue stays true, as it speaks of flows that
-    /// may not.
+    /// Takes the first flow out of the only send queue, if it may send, or says when it may, if it is the only one; nearly always nothing else is asked for. What is known of the paces in the
+    /// queue stays true, as it speaks of flows that may not.
     #[inline(always)]
-    pub(crate) fn take_first(&mut self, world: &World, at: Time) -> Option<u32> {
+    pub(crate) fn ask_first(&mut self, world: &World, at: Time) -> Option<Next<u32>> {
         if self.protocols.gates() || self.departed.is_some() || !self.is_open(0) {
             return None;
         }
@@ -133,9 +133,9 @@ impl Host {
         let flow = self.flows[slot as usize].as_ref()?;
         let from = flow.ready(world, self.path_selector.as_deref(), self.paused_classes)?;
         if from > at {
-            return None;
+            return self.send_queue.has_one().then_some(Next::At(from));
         }
-        self.send_queue.pop(0)
+        self.send_queue.pop(0).map(Next::Now)
     }
 
     #[inline(never)]

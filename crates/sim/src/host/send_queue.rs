@@ -131,6 +131,12 @@ impl SendQueue<u32> {
         }
     }
 
+    /// Whether one alone waits, where all wait in one queue.
+    #[inline(always)]
+    pub(crate) fn has_one(&self) -> bool {
+        matches!(&*self.queues, [waiting] if waiting.len() == 1)
+    }
+
     /// Takes out of a queue who has waited longest there.
     #[inline(always)]
     pub(crate) fn pop(&mut self, queue: usize) -> Option<u32> {

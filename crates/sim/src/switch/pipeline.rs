@@ -1,50 +1,32 @@
 //! The path of a packet through a switch: route, admit, enqueue.
 
 use netloom_engine::{Hint, Scheduler, Unhandled};
-use netloom_fabric::{At, Fate, Packet, PortQueue};
-use netloom_routing::{FastPath, Forwarding};
+use netloom_fabric::{At, Fate, Packet, PortQueue, Ports, Rules};
+use netloom_routing::{Candidates, FastPath, Forwarding, InRow, SwitchPathSelector};
 use netloom_topology::PortId;
 use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
 use crate::switch::Switch;
-use crate::switch::next_hop_cache::{CachedHop, NextHop, NextHopHint};
-use crate::switch::view::{PortsAt, header_of, take};
+use crate::switch::next_hop_cache::{CachedHop, NextHopHint};
+use crate::switch::view::{PortsAt, header_of, note_choice, take};
 use crate::world::World;
 
 impl Switch {
-    /// Sends a packet on, where duties are plain; `TRIMS` says how plain.
+    /// Sends a packet on, where a packet without room is dropped. `IS_OBSERVED`: a choice of ports may depend on queue lengths.
     #[inline(always)]
-    pub(crate) fn forward<const TRIMS: bool>(
+    pub(crate) fn forward<const IS_OBSERVED: bool>(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         hint: NextHopHint,
     ) {
-        if TRIMS {
-            let port = match self.hinted_port_queue(ctx.world, packet, hint) {
-                Some(port_queue) => port_queue.port,
-                None => self.choose_port(&mut ctx.again(), packet),
-            };
-            let Switch { ports, random, .. } = self;
-            let fate = ports.enqueue_or_trim(
-                port,
-                packet,
-                random,
-                At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
-            );
-            if fate == Fate::Returned {
-                self.send_back(&mut ctx.again(), packet);
-            }
-            return;
-        }
-        let Some(port_queue) = self.hinted_port_queue(ctx.world, packet, hint) else {
+        let Some(port_queue) = self.hinted_port_queue(ctx, packet, hint) else {
             return self.forward_without_hint(&mut ctx.again(), packet);
         };
         let Switch { ports, random, .. } = self;
-        // Where there are hints, no choice depends on queue lengths.
-        ports.enqueue_or_drop::<false>(
+        ports.enqueue_or_drop::<IS_OBSERVED>(
             port_queue,
             packet,
             random,
@@ -52,7 +34,7 @@ impl Switch {
         );
     }
 
-    /// [`Self::forward`] of a packet whose next hop may depend on queue lengths.
+    /// [`Self::forward`] of a packet that nothing is known of before.
     #[inline(never)]
     pub(crate) fn forward_without_hint(
         &mut self,
@@ -101,7 +83,7 @@ impl Switch {
         packet: &mut Packet,
         hint: NextHopHint,
     ) -> PortQueue {
-        match self.hinted_port_queue(ctx.world, packet, hint) {
+        match self.hinted_port_queue(ctx, packet, hint) {
             Some(port_queue) => port_queue,
             None => self.choose_port_queue(&mut ctx.again(), packet),
         }
@@ -120,7 +102,11 @@ impl Switch {
 
     /// The port of a packet that takes a minimal one.
     #[inline(never)]
-    fn choose_port(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> PortId {
+    pub(crate) fn choose_port(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+    ) -> PortId {
         self.choose(ctx, &ctx.world.forwarding, packet)
     }
 
@@ -176,15 +162,22 @@ impl Switch {
         self.ports.prefetch_first();
         match self.path_selector.fast_path() {
             FastPath::Hash => self.prepare_hashed(world, messages),
-            FastPath::Spray => self.prepare_drawn(world, messages),
+            FastPath::Label => self.prepare_labelled(world, messages),
+            FastPath::Spray | FastPath::Decide => self.prepare_drawn(world, messages),
             FastPath::None => messages.annotate(|_| NextHopHint::NONE),
         }
     }
 
     #[inline(never)]
-    pub(crate) fn prepare_hashed(&mut self, world: &World, messages: impl Unhandled<World>) {
+    fn prepare_hashed(&mut self, world: &World, messages: impl Unhandled<World>) {
         let Switch { ports, path_selector, row, next_hops, .. } = self;
-        let next_hops = next_hops.all();
+        let Some(next_hops) = next_hops.for_batch() else {
+            let ways = Ways::of(self, world);
+            return messages.annotate(|message| {
+                passing(message).map_or(NextHopHint::NONE, |packet| ways.hashed(packet))
+            });
+        };
+        next_hops.expect(messages.count());
         messages.annotate(|message| {
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
@@ -192,38 +185,18 @@ impl Switch {
         });
     }
 
-    /// How a packet leaves by its hint, if it has one.
-    #[inline(always)]
-    pub(crate) fn hinted_port_queue(
-        &mut self,
-        world: &World,
-        packet: &mut Packet,
-        hint: NextHopHint,
-    ) -> Option<PortQueue> {
-        let set = match hint.read() {
-            NextHop::Known(port_queue) => return Some(port_queue),
-            NextHop::Unknown => return None,
-            NextHop::Drawn(set) => set,
-        };
-        let port = self.draw(world, packet, set);
-        Some(match world.rules.only_data_queue() {
-            Some(queue) => PortQueue { port, queue },
-            None => self.ports.port_queue(port, packet, &world.rules),
-        })
-    }
-
-    /// The port of a data packet that draws one of a set: draws come in the order in which packets do.
     #[inline(never)]
-    pub(crate) fn draw(&mut self, world: &World, packet: &mut Packet, set: u32) -> PortId {
-        let Switch { path_selector, draws, row, .. } = self;
-        let several = world.forwarding.table().set(*row, set);
-        let port = path_selector.draw(packet.seen_by_hash(), several, draws);
-        packet.note_port(port);
-        port
+    fn prepare_labelled(&mut self, world: &World, messages: impl Unhandled<World>) {
+        let ways = Ways::of(self, world);
+        messages.annotate(|message| match passing(message) {
+            Some(packet) if packet.is_data() => ways.labelled(packet),
+            Some(packet) => ways.hashed(packet),
+            None => NextHopHint::NONE,
+        });
     }
 
     #[inline(never)]
-    pub(crate) fn prepare_drawn(&mut self, world: &World, messages: impl Unhandled<World>) {
+    fn prepare_drawn(&mut self, world: &World, messages: impl Unhandled<World>) {
         let Switch { ports, path_selector, row, next_hops, .. } = self;
         let (next_hops, routes) = (next_hops.all(), world.forwarding.table().in_row(*row));
         let queue = world.rules.only_data_queue();
@@ -234,13 +207,107 @@ impl Switch {
                 return match (routes.only_port(packet.dst), queue) {
                     (Ok(port), Some(queue)) => NextHopHint::of(PortQueue { port, queue }),
                     (Ok(port), None) => NextHopHint::of(ports.port_queue(port, packet, &world.rules)),
-                    (Err(set), _) => NextHopHint::drawn(set),
+                    (Err(set), _) => NextHopHint::among(set),
                 };
             }
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
             cached.port_queue.hint(packet, ports, world)
         });
+    }
+
+    /// How a packet leaves by its hint, if it has one.
+    #[inline(always)]
+    pub(crate) fn hinted_port_queue(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+    ) -> Option<PortQueue> {
+        if let Some(known) = hint.port_queue() {
+            return Some(known);
+        }
+        let port = self.choose_among(&mut ctx.again(), packet, hint.set()?);
+        let rules = &ctx.world.rules;
+        Some(match rules.only_data_queue() {
+            Some(queue) => PortQueue { port, queue },
+            None => self.ports.port_queue(port, packet, rules),
+        })
+    }
+
+    /// The port of a data packet that draws or decides on one of a set: that happens in the order in which packets come.
+    #[inline(never)]
+    fn choose_among(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        set: u32,
+    ) -> PortId {
+        let world = ctx.world;
+        let Switch { ports, path_selector, draws, row, .. } = self;
+        let several = world.forwarding.table().set(*row, set);
+        if path_selector.fast_path() == FastPath::Spray {
+            let port = path_selector.draw(packet.seen_by_hash(), several, draws);
+            packet.note_port(port);
+            return port;
+        }
+        let view = PortsAt { ports, reports: None, ctx: ctx.again() };
+        let (src, dst) = (packet.src, packet.dst);
+        let tags = move || world.forwarding.tags(src, dst);
+        let candidates = Candidates { ports: several, set };
+        let hop = path_selector.decided(header_of(world, packet), candidates, view, tags, draws);
+        take(packet, hop)
+    }
+}
+
+/// What a switch knows of the ways of packets before it handles them.
+struct Ways<'a> {
+    rules: &'a Rules,
+    ports: &'a Ports,
+    path_selector: &'a SwitchPathSelector,
+    routes: InRow<'a>,
+}
+
+impl<'a> Ways<'a> {
+    fn of(switch: &'a Switch, world: &'a World) -> Self {
+        let Switch { ports, path_selector, row, .. } = switch;
+        Ways { rules: &world.rules, ports, path_selector, routes: world.forwarding.table().in_row(*row) }
+    }
+
+    /// Of a packet whose hash says its port.
+    #[inline(always)]
+    fn hashed(&self, packet: &mut Packet) -> NextHopHint {
+        let port = match self.routes.only_port(packet.dst) {
+            Ok(port) => port,
+            Err(set) => {
+                let port = self.path_selector.port_of_hash(packet.seen_by_hash(), self.routes.several(set));
+                note_choice(packet, port);
+                port
+            }
+        };
+        self.leaving_by(port, packet)
+    }
+
+    /// Of a data packet whose label says its port.
+    #[inline(always)]
+    fn labelled(&self, packet: &mut Packet) -> NextHopHint {
+        let port = match self.routes.only_port(packet.dst) {
+            Ok(port) => port,
+            Err(set) => {
+                let port = self.path_selector.labelled(packet.tag, self.routes.several(set));
+                packet.note_port(port);
+                port
+            }
+        };
+        self.leaving_by(port, packet)
+    }
+
+    #[inline(always)]
+    fn leaving_by(&self, port: PortId, packet: &Packet) -> NextHopHint {
+        NextHopHint::of(match self.rules.only_queue(packet.kind) {
+            Some(queue) => PortQueue { port, queue },
+            None => self.ports.port_queue(port, packet, self.rules),
+        })
     }
 }
 

@@ -47,6 +47,7 @@ impl SwitchPathSelector {
     }
 
     /// The congestion of a link under CONGA, given its utilisation.
+    #[inline]
     pub fn congestion(&self, utilisation: u64) -> u8 {
         self.machines.conga.as_ref().map_or(0, |leaf| leaf.rounded(utilisation))
     }

@@ -1,8 +1,7 @@
 //! What a leaf switch knows of the congestion of paths to and from other leaves.
 
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 use rand::Rng;
-use rustc_hash::FxHashMap;
 
 use super::{Conga, Marking, Order, Report};
 use crate::path_selector::{Machine, SwitchPlace};
@@ -14,9 +13,56 @@ use crate::selector::random::below;
 pub(crate) struct Leaf {
     config: Conga,
     /// By other leaf and label: what that leaf has reported of the paths to it, and until when that counts.
-    to: FxHashMap<u32, Vec<(u8, Time)>>,
+    to: ByLeaf<Vec<(u8, Time)>>,
     /// By other leaf: what has been seen of the paths from it.
-    from: FxHashMap<u32, Seen>,
+    from: ByLeaf<Seen>,
+}
+
+/// Something for each of the other leaves that have been met.
+#[derive(Clone, Debug, Default)]
+struct ByLeaf<T> {
+    /// By leaf, one more than its place among `kept`; 0 for those that have not been met.
+    places: Vec<u32>,
+    kept: Vec<T>,
+}
+
+impl<T: Default> ByLeaf<T> {
+    #[inline]
+    fn place(&self, leaf: u32) -> usize {
+        self.places.get(leaf as usize).map_or(usize::MAX, |&place| (place as usize).wrapping_sub(1))
+    }
+
+    #[inline]
+    fn get(&self, leaf: u32) -> Option<&T> {
+        self.kept.get(self.place(leaf))
+    }
+
+    #[inline]
+    fn get_mut(&mut self, leaf: u32) -> Option<&mut T> {
+        let place = self.place(leaf);
+        self.kept.get_mut(place)
+    }
+
+    /// What there is for a leaf; the default when it is first met.
+    #[inline]
+    fn meet(&mut self, leaf: u32) -> &mut T {
+        let place = match self.place(leaf) {
+            usize::MAX => self.add(leaf),
+            place => place,
+        };
+        &mut self.kept[place]
+    }
+
+    #[cold]
+    fn add(&mut self, leaf: u32) -> usize {
+        let leaf = leaf as usize;
+        if self.places.len() <= leaf {
+            self.places.resize(leaf + 1, 0);
+        }
+        self.kept.push(T::default());
+        self.places[leaf] = narrow::<u32>(self.kept.len());
+        self.kept.len() - 1
+    }
 }
 
 /// What a leaf has seen of the paths from another one.
@@ -72,7 +118,7 @@ impl Seen {
 impl Leaf {
     /// One that knows nothing.
     pub(crate) fn new(config: &Conga) -> Self {
-        Leaf { config: config.clone(), to: FxHashMap::default(), from: FxHashMap::default() }
+        Leaf { config: config.clone(), to: ByLeaf::default(), from: ByLeaf::default() }
     }
 
     /// The label of the path to leaf `last` that a run of packets takes; there are `paths` of them. `before` is that of the flow's packets
@@ -86,7 +132,7 @@ impl Leaf {
         now: Time,
         random: &mut impl Rng,
     ) -> u16 {
-        let reported = self.to.get(&last);
+        let reported = self.to.get(last);
         let (mut best, mut least, mut ties) = (0, u8::MAX, 0);
         let paths = self.labels(paths);
         let compared = self.config.candidates.map_or(paths, |candidates| candidates.min(paths));
@@ -115,6 +161,7 @@ impl Leaf {
     }
 
     /// The congestion of a link, rounded down, from its utilisation in 65,536ths.
+    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "at most `most`")]
     pub(crate) fn rounded(&self, utilisation: u64) -> u8 {
         let most = if self.config.capped { (1 << self.config.bits) - 1 } else { self.config.layout().most() };
@@ -123,7 +170,7 @@ impl Leaf {
 
     /// A data packet has come from leaf `first`.
     pub(crate) fn see(&mut self, first: u32, marking: Marking, now: Time) {
-        let Seen { paths, untold, .. } = self.from.entry(first).or_default();
+        let Seen { paths, untold, .. } = self.from.meet(first);
         let label = usize::from(marking.label);
         if paths.len() <= label {
             paths.resize(label + 1, None);
@@ -145,7 +192,7 @@ impl Leaf {
     /// A packet's report, to the leaf where it goes, of a path from there.
     pub(crate) fn report(&mut self, last: u32, now: Time, random: &mut impl Rng) -> Option<Report> {
         let (order, ageing) = (self.config.order, self.config.ageing);
-        let seen = self.from.get_mut(&last)?;
+        let seen = self.from.get_mut(last)?;
         match order {
             Order::ChangedFirst => seen.next_changed(),
             Order::Random => seen.any(now.saturating_sub(ageing), random),
@@ -154,7 +201,7 @@ impl Leaf {
 
     /// Leaf `first` has reported a path to it.
     pub(crate) fn on_report(&mut self, first: u32, report: Report, now: Time) {
-        let reported = self.to.entry(first).or_default();
+        let reported = self.to.meet(first);
         let label = usize::from(report.label);
         if reported.len() <= label {
             reported.resize(label + 1, (0, Time::ZERO));
@@ -322,6 +369,19 @@ mod tests {
         leaf.see(OTHER, marking(1, 5), Time(0));
         leaf.see(OTHER, marking(1, 2), Time(0));
         assert_eq!([0; 2].map(|_| report(&mut leaf)), [(1, 2), (3, 6)]);
+    }
+
+    #[test]
+    fn leaves_keep_what_is_theirs_in_whatever_order_they_are_met() {
+        let mut by_leaf = ByLeaf::<u32>::default();
+        for leaf in [7, 0, 3] {
+            *by_leaf.meet(leaf) = 10 * leaf;
+        }
+        *by_leaf.meet(0) += 1;
+        *by_leaf.get_mut(3).unwrap() += 2;
+        assert_eq!([0, 3, 7].map(|leaf| *by_leaf.get(leaf).unwrap()), [1, 32, 70]);
+        assert_eq!([1, 5, 8].map(|leaf| by_leaf.get(leaf)), [None; 3]);
+        assert_eq!(by_leaf.get_mut(8), None);
     }
 
     #[test]

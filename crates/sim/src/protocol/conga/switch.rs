@@ -1,8 +1,7 @@
 //! CONGA at switches: labels at a packet's first switch, congestion collected along its path, and feedback between leaves.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::Packet;
-use netloom_routing::View;
+use netloom_fabric::{At, Packet};
 use netloom_routing::selector::conga::{Conga as Config, Counts, Feedback, Marking};
 use netloom_topology::PortId;
 
@@ -46,7 +45,7 @@ impl Switch {
         let tells = is_of_host && (is_data || config.feedback == Feedback::All);
         // Between two hosts of one leaf there is nothing to choose and nothing to report.
         if is_first && is_last {
-            return self.choose_specially(ctx, packet);
+            return self.choose_quickly(ctx, packet);
         }
         if !is_first && !is_last {
             return self.pass_on(ctx, config, packet);
@@ -74,7 +73,7 @@ impl Switch {
         }
         // Others than data go by the header's hash, in which there is no path.
         packet.tag = if is_data { u32::from(marking.label) } else { 0 };
-        let port = self.choose_specially(ctx, packet);
+        let port = self.choose_quickly(ctx, packet);
         if is_data && !is_last {
             marking.raise(self.congestion_at(ctx, config, port, packet));
         }
@@ -92,7 +91,7 @@ impl Switch {
         let written = packet.tag;
         let is_data = packet.kind.is_data();
         packet.tag = if is_data { config.layout().label(written) } else { 0 };
-        let port = self.choose_specially(ctx, packet);
+        let port = self.choose_quickly(ctx, packet);
         packet.tag = match is_data {
             true => config.layout().raise(written, self.congestion_at(ctx, config, port, packet)),
             false => written,
@@ -108,11 +107,11 @@ impl Switch {
         port: PortId,
         packet: &Packet,
     ) -> u8 {
-        let Switch { ports, .. } = self;
-        if config.counts == Counts::Routed {
-            ports.count_routed(port, ctx.now, packet.size);
-        }
-        let utilisation = PortsAt { ports, reports: None, ctx: ctx.again() }.utilisation(port);
+        let (now, rules, wire) = (ctx.now, &ctx.world.rules, &mut ctx.wire());
+        let utilisation = match config.counts {
+            Counts::Routed => self.ports.utilisation_with(packet, port, At::new(now, rules, wire)),
+            Counts::Sent => self.ports.utilisation(port, now, rules, wire),
+        };
         self.path_selector.congestion(utilisation)
     }
 

@@ -5,13 +5,15 @@ use netloom_fabric::{Credit, Packet, PacketKind};
 
 use crate::ctx::Ctx;
 use crate::message::Message;
-use crate::switch::Switch;
+use crate::switch::{Duties, Switch};
 
 impl Switch {
     /// The neighbour says something about the link: the port stops, goes on, or takes credit. Or it says something of its own links.
     #[inline(never)]
     pub(crate) fn on_link_signal(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        self.look_back(ctx, packet);
+        if self.duties == Duties::Special {
+            self.look_back(ctx, packet);
+        }
         if packet.kind == PacketKind::Report {
             if let Some(reports) = &mut self.protocols.reports {
                 reports.on_report(packet);
