@@ -183,7 +183,15 @@ def test_the_reference_has_a_page_for_every_kind(generated):
     pages = [page.rsplit("/", 1)[-1] for page in generated if page.startswith("reference/")]
     missing = {entry["name"] for entry in listed if f"{entry['name']}.md" not in pages}
     # What is no kind stands on the page of its table.
-    assert missing <= {"workload-options", "servers", "stragglers", "fabric", "routing", "transport", "measure"}, missing
+    assert missing <= {
+        "workload-options",
+        "servers",
+        "stragglers",
+        "fabric",
+        "routing",
+        "transport",
+        "measure",
+    }, missing
 
 
 #: Kinds whose defaults alone say too little: an arrival process needs an end, a fault its links.

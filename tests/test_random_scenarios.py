@@ -124,26 +124,51 @@ def some_jobs(seed):
         if job["workload"]["kind"] == "collective":
             job |= draw.choice([{}, {"repetitions": 3}])
         if "compute" in job["workload"]:
-            job |= draw.choice([{}, {"stragglers": [{"count": 1, "factor": 1.5, "max_factor": 2.5, "draw": "calculation"}]}])
+            job |= draw.choice(
+                [{}, {"stragglers": [{"count": 1, "factor": 1.5, "max_factor": 2.5, "draw": "calculation"}]}]
+            )
         jobs.append(job)
     return {"jobs": jobs}
+
+
+def some_servers(seed):
+    """Servers with several NICs, planes or GPUs in every third scenario, drawn apart from everything else."""
+    draw = random.Random(f"servers {seed}")
+    if draw.random() > 1 / 3:
+        return {}
+    nics = draw.choice([1, 2, 2, 4])
+    servers = {"nics": nics, "planes": draw.choice([1, 1, 2, 3])}
+    servers |= draw.choice([{}, {"wiring": "rail-optimised"}])
+    servers["nic_selection"] = draw.choice(["stripe", "round-robin", "hash", "least-outstanding", "gpu"])
+    if draw.random() < 2 / 3:
+        servers["gpus"] = draw.choice([1, nics, nics])
+    if draw.random() < 1 / 2:
+        servers["scale_up"] = {
+            "wiring": draw.choice(["switch", "all-to-all", "ideal"]),
+            "latency": draw.choice(["0ps", "300ns"]),
+        }
+    return {"servers": servers}
 
 
 def a_scenario(schema, seed):
     draw = random.Random(seed)
     fabric = {"flow_control": draw.choice(FLOW_CONTROL), "ecn": {"kmin": "5KB", "kmax": "50KB", "pmax": 0.5}}
-    return {
-        "seed": seed,
-        "topology": draw.choice(NETWORKS) | draw.choice([{}, {"rate": "56Gbps"}, {"latency": "10ns"}]),
-        "fabric": fabric | draw.choice([{}, {"qcn": {"q_eq": "20KB"}}]) | a_field(draw, schema, "fabric"),
-        "routing": a_preset(draw, schema, "routing") | a_field(draw, schema, "routing"),
-        "transport": a_preset(draw, schema, "transport")
-        | {"rto_initial": "100us", "rto_min": "50us"}
-        | a_field(draw, schema, "transport"),
-        "workload": draw.choice(WORK),
-        "faults": [a_fault(draw) for _ in range(draw.choice([0, 1, 1, 2]))],
-        "measure": draw.choice([{}, {}, {"until": "400us"}, {"sample": "2us"}]),
-    } | some_jobs(seed)
+    return (
+        {
+            "seed": seed,
+            "topology": draw.choice(NETWORKS) | draw.choice([{}, {"rate": "56Gbps"}, {"latency": "10ns"}]),
+            "fabric": fabric | draw.choice([{}, {"qcn": {"q_eq": "20KB"}}]) | a_field(draw, schema, "fabric"),
+            "routing": a_preset(draw, schema, "routing") | a_field(draw, schema, "routing"),
+            "transport": a_preset(draw, schema, "transport")
+            | {"rto_initial": "100us", "rto_min": "50us"}
+            | a_field(draw, schema, "transport"),
+            "workload": draw.choice(WORK),
+            "faults": [a_fault(draw) for _ in range(draw.choice([0, 1, 1, 2]))],
+            "measure": draw.choice([{}, {}, {"until": "400us"}, {"sample": "2us"}]),
+        }
+        | some_jobs(seed)
+        | some_servers(seed)
+    )
 
 
 def toml(value):
