@@ -25,6 +25,9 @@ pub(crate) trait Ordered: Copy {
 
     /// The index of the last one, if there is one.
     fn last(self) -> Option<usize>;
+
+    /// How many they are.
+    fn count(self) -> usize;
 }
 
 impl Ordered for &[Key] {
@@ -39,6 +42,11 @@ impl Ordered for &[Key] {
     fn last(self) -> Option<usize> {
         <[_]>::last(self).copied().map(index)
     }
+
+    #[inline(always)]
+    fn count(self) -> usize {
+        self.len()
+    }
 }
 
 /// What they are ordered by, and their indices.
@@ -51,6 +59,10 @@ impl Ordered for &[(u64, u32)] {
 
     fn last(self) -> Option<usize> {
         <[_]>::last(self).map(|&(_, index)| index as usize)
+    }
+
+    fn count(self) -> usize {
+        self.len()
     }
 }
 
@@ -95,6 +107,11 @@ struct ToPrepare<'t, O, P> {
 }
 
 impl<M: Model, O: Ordered> Unhandled<M> for ToPrepare<'_, O, M::Payload> {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.order.count()
+    }
+
     #[inline(always)]
     fn annotate(self, mut hint: impl FnMut(&mut M::Payload) -> M::Hint) {
         let ToPrepare { order, events } = self;

@@ -173,6 +173,9 @@ pub trait Handler<M: Model + ?Sized> {
 
 /// The messages and timers of a batch, before they are handled.
 pub trait Unhandled<M: Model + ?Sized> {
+    /// How many there are.
+    fn count(&self) -> usize;
+
     /// Calls `hint` with each payload, in any order, and attaches what it returns to the event.
     fn annotate(self, hint: impl FnMut(&mut M::Payload) -> M::Hint);
 }

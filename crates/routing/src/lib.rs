@@ -37,7 +37,7 @@ mod tag;
 mod testing;
 
 pub use forwarding::{
-    Forwarding, ForwardingError, InRow, Intermediates, Layers, RouteTable, Row, TagSpace, Unreachable,
+    Forwarding, ForwardingError, InRow, Intermediates, Layers, Place, RouteTable, Row, TagSpace, Unreachable,
     channels, dependency,
 };
 pub use granularity::Granularity;

@@ -14,6 +14,7 @@ use crate::message::Message;
 use crate::server::Server;
 use crate::server::nic_timers::Engine;
 use crate::switch::next_hop_cache::NextHopHint;
+use crate::switch::queueing::{Drops, KeepsAll, Queueing, Trims};
 use crate::switch::{Duties, Switch};
 use crate::world::World;
 
@@ -168,11 +169,16 @@ impl Model for World {
         }
         match node {
             Node::Switch(switch) => match switch.duties {
-                Duties::Plain => take!(AtPlain::new(self, switch, id)),
-                Duties::Observed => take!(AtObserved::new(self, switch, id)),
-                Duties::Trims => take!(AtTrimming::new(self, switch, id)),
-                Duties::Lossless => take!(AtLossless::new(self, switch, id)),
-                Duties::Special => take!(AtSpecial { world: self, switch, id }),
+                Duties::Plain => take!(AtSwitch::<Drops<false>>::new(self, switch, id)),
+                Duties::Observed => take!(AtSwitch::<Drops<true>>::new(self, switch, id)),
+                Duties::Trims => take!(AtSwitch::<Trims>::new(self, switch, id)),
+                Duties::Lossless => take!(AtSwitch::<KeepsAll>::new(self, switch, id)),
+                Duties::Routes | Duties::Special => match (self.rules.is_lossless(), self.rules.drops_tail())
+                {
+                    (true, _) => take!(AtSpecial::<KeepsAll>::new(self, switch, id)),
+                    (false, true) => take!(AtSpecial::<Drops<true>>::new(self, switch, id)),
+                    (false, false) => take!(AtSpecial::<Trims>::new(self, switch, id)),
+                },
             },
             Node::Host(host) => host.handle(&mut Ctx::new(self, id, at, out), message),
             Node::Server(server) => take!(AtServer { world: self, server, id }),
@@ -188,7 +194,7 @@ impl Model for World {
     fn run_batch(&self, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
         match node {
             Node::Switch(switch) if switch.duties == Duties::Plain => {
-                batch.run(&mut AtPlain::new(self, switch, id))
+                batch.run(&mut AtSwitch::<Drops<false>>::new(self, switch, id))
             }
             Node::Host(host) => run_host_batch(self, host, id, batch),
             other => run_other_batch(self, other, id, batch),
@@ -211,93 +217,29 @@ impl Model for World {
     }
 }
 
-/// What a switch does with packets, which is known where its batch begins.
-trait Forwards {
-    const IS_LOSSLESS: bool = false;
-
-    /// Sends a packet on. Nothing more comes before `next`.
-    fn forward(
-        switch: &mut Switch,
-        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        packet: &mut Packet,
-        hint: NextHopHint,
-        next: Time,
-    );
-}
-
-struct Drops<const IS_OBSERVED: bool>;
-struct Trims;
-struct KeepsAll;
-
-impl<const IS_OBSERVED: bool> Forwards for Drops<IS_OBSERVED> {
-    #[inline(always)]
-    fn forward(
-        switch: &mut Switch,
-        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        packet: &mut Packet,
-        hint: NextHopHint,
-        _: Time,
-    ) {
-        switch.forward::<IS_OBSERVED>(ctx, packet, hint);
-    }
-}
-
-impl Forwards for Trims {
-    #[inline(always)]
-    fn forward(
-        switch: &mut Switch,
-        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        packet: &mut Packet,
-        hint: NextHopHint,
-        _: Time,
-    ) {
-        switch.forward_or_trim(ctx, packet, hint);
-    }
-}
-
-impl Forwards for KeepsAll {
-    const IS_LOSSLESS: bool = true;
-
-    #[inline(always)]
-    fn forward(
-        switch: &mut Switch,
-        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        packet: &mut Packet,
-        hint: NextHopHint,
-        next: Time,
-    ) {
-        switch.forward_lossless(ctx, packet, hint, next);
-    }
-}
-
 /// A switch of which nothing special is asked.
-struct AtSwitch<'a, F> {
+struct AtSwitch<'a, Q> {
     world: &'a World,
     switch: &'a mut Switch,
     id: NodeIndex,
     /// Nothing more comes before this instant.
     next: Time,
-    forwards: PhantomData<F>,
+    queueing: PhantomData<Q>,
 }
 
-type AtPlain<'a> = AtSwitch<'a, Drops<false>>;
-type AtObserved<'a> = AtSwitch<'a, Drops<true>>;
-type AtTrimming<'a> = AtSwitch<'a, Trims>;
-type AtLossless<'a> = AtSwitch<'a, KeepsAll>;
-
-impl<'a, F> AtSwitch<'a, F> {
+impl<'a, Q> AtSwitch<'a, Q> {
     #[inline(always)]
     fn new(world: &'a World, switch: &'a mut Switch, id: NodeIndex) -> Self {
-        AtSwitch { world, switch, id, next: Time::ZERO, forwards: PhantomData }
+        AtSwitch { world, switch, id, next: Time::ZERO, queueing: PhantomData }
     }
 }
 
-impl<F: Forwards> Handler<World> for AtSwitch<'_, F> {
+impl<Q: Queueing> Handler<World> for AtSwitch<'_, Q> {
     const SETS_TIMERS: bool = false;
 
     #[inline(always)]
     fn looks_ahead(&self) -> bool {
-        F::IS_LOSSLESS && self.switch.ports.is_ordered()
+        Q::IS_LOSSLESS && self.switch.ports.is_ordered()
     }
 
     #[inline(always)]
@@ -322,7 +264,7 @@ impl<F: Forwards> Handler<World> for AtSwitch<'_, F> {
         let AtSwitch { world, switch, id, next, .. } = self;
         let ctx = &mut Ctx::new(world, *id, at, out);
         match message {
-            Message::Packet(packet) => F::forward(switch, ctx, packet, hint, *next),
+            Message::Packet(packet) => Q::forward(switch, ctx, packet, hint, *next),
             timer => switch.on_timer(&mut ctx.again(), timer),
         }
     }
@@ -335,13 +277,20 @@ impl<F: Forwards> Handler<World> for AtSwitch<'_, F> {
 }
 
 /// Any other switch.
-struct AtSpecial<'a> {
+struct AtSpecial<'a, Q> {
     world: &'a World,
     switch: &'a mut Switch,
     id: NodeIndex,
+    queueing: PhantomData<Q>,
 }
 
-impl Handler<World> for AtSpecial<'_> {
+impl<'a, Q> AtSpecial<'a, Q> {
+    fn new(world: &'a World, switch: &'a mut Switch, id: NodeIndex) -> Self {
+        AtSpecial { world, switch, id, queueing: PhantomData }
+    }
+}
+
+impl<Q: Queueing> Handler<World> for AtSpecial<'_, Q> {
     #[inline(always)]
     fn handle(
         &mut self,
@@ -352,7 +301,7 @@ impl Handler<World> for AtSpecial<'_> {
     ) {
         let ctx = &mut Ctx::new(self.world, self.id, at, out);
         match message {
-            Message::Packet(packet) => self.switch.forward_specially(ctx, packet),
+            Message::Packet(packet) => self.switch.forward_specially::<Q>(ctx, packet),
             timer => self.switch.on_timer(ctx, timer),
         }
     }
@@ -403,27 +352,38 @@ fn run_host_batch(world: &World, host: &mut Host, id: NodeIndex, batch: impl Bat
     batch.run(&mut AtHost { world, host, id });
 }
 
-/// The batch of a node that is neither a host nor a switch with plain duties, apart from their code.
+/// The batch of a node that is neither a host nor a switch with plain duties. Each kind's code is apart from the others', which lets the compiler keep more of it in registers.
 #[inline(never)]
 fn run_other_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     match node {
-        Node::Switch(switch) if switch.duties == Duties::Lossless => {
-            batch.run(&mut AtLossless::new(world, switch, id))
-        }
-        Node::Switch(switch) if switch.duties == Duties::Trims => {
-            batch.run(&mut AtTrimming::new(world, switch, id))
-        }
-        Node::Switch(switch) if switch.duties == Duties::Observed => {
-            batch.run(&mut AtObserved::new(world, switch, id))
-        }
+        Node::Switch(switch) => match switch.duties {
+            Duties::Lossless => run_switch_batch::<KeepsAll>(world, switch, id, batch),
+            Duties::Trims => run_switch_batch::<Trims>(world, switch, id, batch),
+            Duties::Observed => run_switch_batch::<Drops<true>>(world, switch, id, batch),
+            Duties::Plain | Duties::Routes | Duties::Special => run_rare_batch(world, node, id, batch),
+        },
         other => run_rare_batch(world, other, id, batch),
     }
 }
 
 #[inline(never)]
+fn run_switch_batch<Q: Queueing>(
+    world: &World,
+    switch: &mut Switch,
+    id: NodeIndex,
+    batch: impl Batch<World>,
+) {
+    batch.run(&mut AtSwitch::<Q>::new(world, switch, id));
+}
+
+#[inline(never)]
 fn run_rare_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     match node {
-        Node::Switch(switch) => batch.run(&mut AtSpecial { world, switch, id }),
+        Node::Switch(switch) => match (world.rules.is_lossless(), world.rules.drops_tail()) {
+            (true, _) => batch.run(&mut AtSpecial::<KeepsAll>::new(world, switch, id)),
+            (false, true) => batch.run(&mut AtSpecial::<Drops<true>>::new(world, switch, id)),
+            (false, false) => batch.run(&mut AtSpecial::<Trims>::new(world, switch, id)),
+        },
         Node::Untouched => run_first_batch(world, node, id, batch),
         Node::Server(server) => batch.run(&mut AtServer { world, server, id }),
         Node::Host(_) | Node::InServer => unreachable!("{NOBODY}"),

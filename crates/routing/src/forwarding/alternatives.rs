@@ -4,6 +4,7 @@ use netloom_topology::{Channel, ChannelId, Network, NodeId, PortId};
 use netloom_units::{Invalid, narrow};
 use rand::Rng;
 
+use super::Place;
 use super::layers::disconnected;
 use super::minimal::{Hops, RouteTable};
 use super::via::Intermediates;
@@ -167,7 +168,7 @@ impl Alternatives {
         view: &mut impl View,
         random: &mut R,
     ) -> Option<(Hop, bool)> {
-        let PacketContext { forwarding, here, header } = packet;
+        let PacketContext { forwarding, place: Place { here, .. }, header } = packet;
         let table = forwarding.table();
         let (from, to) = (self.edge_at[self.index(here)], table.edge_of(header.dst));
         if from == u32::MAX || from == to {
@@ -266,9 +267,10 @@ impl Alternatives {
         Way { hop, hops, is_minimal, global: Some((link.near, link.channel)) }
     }
 
-    /// The first channel between groups of a way that begins by a port of a switch and leads to another one.
+    /// The first channel between groups of a way that begins by a port of a switch and leads to another one, if anything is to be known of it.
     fn first_global(&self, at: At<'_>, port: PortId, over: u32) -> Option<(NodeId, ChannelId)> {
-        let groups = self.groups.as_ref()?;
+        let is_reported = matches!(self.config.queue, Queue::Global(_));
+        let groups = self.groups.as_ref().filter(|_| is_reported)?;
         let links = groups.links(self.via.group(at.from), self.via.group(over));
         let link = links.iter().find(|link| groups.port(self.index(at.here), link) == port)?;
         Some((link.near, link.channel))

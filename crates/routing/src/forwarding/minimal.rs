@@ -221,6 +221,7 @@ impl RouteTable {
     }
 
     /// The ports of `switch` on minimal paths to `host`.
+    #[inline]
     pub fn candidates(&self, switch: NodeId, host: HostId) -> Candidates<'_> {
         self.candidates_in_row(self.row(switch), host)
     }
@@ -257,6 +258,15 @@ impl RouteTable {
         self.towards_edge_in_row(self.row_number(switch), edge)
     }
 
+    /// [`Self::towards_edge`] of a switch that remembers its [`Self::row`].
+    #[inline]
+    pub(crate) fn towards_edge_from(&self, row: Row, edge: u32) -> Candidates<'_> {
+        match edge == row.edge {
+            true => Candidates { ports: &[], set: u32::MAX },
+            false => self.candidates_of(row, edge),
+        }
+    }
+
     /// The ports of a switch on minimal paths to any of up to 64 edge switches, in order, and to which of these; none lead to itself. The edge switches are those of a block:
     /// they begin with a multiple of 64.
     pub(crate) fn towards_block(&self, switch: NodeId, block: Range<u32>, ports: &mut Vec<(PortId, u64)>) {
@@ -279,6 +289,7 @@ impl RouteTable {
     }
 
     /// The number of a switch's row.
+    #[inline]
     pub(crate) fn row_number(&self, switch: NodeId) -> usize {
         let index = (switch - self.hosts) as usize;
         match &self.rows {
@@ -314,6 +325,7 @@ impl RouteTable {
     }
 
     /// A switch's part of this table; it may remember that.
+    #[inline]
     pub fn row(&self, switch: NodeId) -> Row {
         let number = self.row_number(switch);
         Row { number, start: number * self.edges, edge: self.edge_index[(switch - self.hosts) as usize] }
@@ -397,5 +409,11 @@ impl InRow<'_> {
         }
         let set = self.set_of.at(self.start + edge as usize);
         self.sets.only(set).ok_or(set)
+    }
+
+    /// The ports of a set that has not just one, by its number.
+    #[inline(always)]
+    pub fn several(&self, set: u32) -> &[PortId] {
+        self.sets.several(set)
     }
 }

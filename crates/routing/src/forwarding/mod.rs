@@ -67,6 +67,15 @@ enum Values {
     Labels,
 }
 
+/// A switch, and its row of the table of minimal ports.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The switch.
+    pub here: NodeId,
+    /// What it remembers of the table.
+    pub row: Row,
+}
+
 /// The tags from which a path selector at the edge of the network chooses a path between two hosts.
 #[derive(Clone, Copy, Debug)]
 pub enum TagSpace<'a> {
@@ -262,7 +271,13 @@ impl Forwarding {
         Ok(Forwarding { table, beyond, values })
     }
 
+    /// A switch that does not remember its row of the table.
+    pub fn place(&self, here: NodeId) -> Place {
+        Place { here, row: self.table.row(here) }
+    }
+
     /// The minimal ports.
+    #[inline]
     pub fn table(&self) -> &RouteTable {
         &self.table
     }
@@ -300,7 +315,7 @@ impl Forwarding {
     }
 
     /// Whether a switch chooses the packet's way: its first one, and under progressive routing later ones of its group.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_decided(&self, here: NodeId, header: &Header) -> bool {
         match &self.beyond {
             Beyond::Nothing | Beyond::Layers(_) | Beyond::Paths(_) => false,
@@ -338,23 +353,35 @@ impl Forwarding {
     /// No loop arises where a layer does not lead to the destination and a packet takes minimal ports instead: once in a layer that leads
     /// there it stays in it, and before that every hop brings it nearer.
     pub fn onward(&self, here: NodeId, header: &Header, choose: impl FnOnce(usize) -> usize) -> Hop {
-        let minimal = self.table.candidates(here, header.dst).ports;
+        self.onward_from(self.place(here), header, choose)
+    }
+
+    /// [`Self::onward`] of a switch that remembers its row of the table.
+    #[inline]
+    pub(crate) fn onward_from(
+        &self,
+        place: Place,
+        header: &Header,
+        choose: impl FnOnce(usize) -> usize,
+    ) -> Hop {
+        let Place { here, row } = place;
+        let minimal = || self.table.candidates_in_row(row, header.dst).ports;
         match &self.beyond {
-            Beyond::Nothing => Hop { port: one_of(minimal, choose), tag: header.tag },
+            Beyond::Nothing => Hop { port: one_of(minimal(), choose), tag: header.tag },
             Beyond::Layers(layers) => {
                 let layer = layers.of(header);
                 let (from, to) = (layers.router(here), layers.router_of(header.dst));
                 // At the last switch there is one way only, the destination's port.
                 let port = layers.next_port(layer, from, to, choose);
-                let port = port.unwrap_or_else(|choose| one_of(minimal, choose));
+                let port = port.unwrap_or_else(|choose| one_of(minimal(), choose));
                 Hop { port, tag: header.tag }
             }
-            Beyond::Via(via) => self.go_on(via, here, header, choose),
-            Beyond::Weighed(alternatives) => self.go_on(alternatives.via(), here, header, choose),
+            Beyond::Via(via) => self.go_on(via, place, header, choose),
+            Beyond::Weighed(alternatives) => self.go_on(alternatives.via(), place, header, choose),
             Beyond::Paths(paths) => {
                 let is_data = header.carries == Carries::Data;
                 let port = paths.port(&self.table, here, header).filter(|_| is_data);
-                Hop { port: port.unwrap_or_else(|| one_of(minimal, choose)), tag: header.tag }
+                Hop { port: port.unwrap_or_else(|| one_of(minimal(), choose)), tag: header.tag }
             }
         }
     }
@@ -362,49 +389,53 @@ impl Forwarding {
     /// Whether a data packet at its destination's switch leaves the network there. On its way to an intermediate switch it may come by
     /// before.
     #[inline]
-    pub fn arrives(&self, here: NodeId, header: &Header) -> bool {
-        let Some((_, tag)) = self.part(here, header) else { return true };
+    pub fn arrives(&self, place: Place, header: &Header) -> bool {
+        let Some((_, tag)) = self.part(place, header) else { return true };
         let is_direct = header.is_first() && self.table.edge_of(header.src) == self.table.edge_of(header.dst);
         is_direct || tag.phase() == Phase::Minimal
     }
 
     /// The ports by which a packet goes on, and the tag that it carries on, where it may go over an intermediate switch.
-    pub(crate) fn part(&self, here: NodeId, header: &Header) -> Option<(&[PortId], Tag)> {
+    #[inline]
+    pub(crate) fn part(&self, place: Place, header: &Header) -> Option<(&[PortId], Tag)> {
         match &self.beyond {
             Beyond::Nothing | Beyond::Layers(_) | Beyond::Paths(_) => None,
-            Beyond::Via(via) => Some(self.part_of_way(via, here, header)),
-            Beyond::Weighed(alternatives) => Some(self.part_of_way(alternatives.via(), here, header)),
+            Beyond::Via(via) => Some(self.part_of_way(via, place, header)),
+            Beyond::Weighed(alternatives) => Some(self.part_of_way(alternatives.via(), place, header)),
         }
     }
 
     /// Where a packet goes on that may go over an intermediate switch.
+    #[inline]
     fn go_on(
         &self,
         via: &Intermediates,
-        here: NodeId,
+        place: Place,
         header: &Header,
         choose: impl FnOnce(usize) -> usize,
     ) -> Hop {
-        let (ports, tag) = self.part_of_way(via, here, header);
+        let (ports, tag) = self.part_of_way(via, place, header);
         Hop { port: one_of(ports, choose), tag }
     }
 
     /// The ports of a packet over an intermediate switch, and the tag that it carries on.
-    fn part_of_way(&self, via: &Intermediates, here: NodeId, header: &Header) -> (&[PortId], Tag) {
-        let (minimal, tag) = (self.table.candidates(here, header.dst).ports, header.tag);
+    #[inline(always)]
+    fn part_of_way(&self, via: &Intermediates, place: Place, header: &Header) -> (&[PortId], Tag) {
+        let (Place { here, row }, tag) = (place, header.tag);
+        let minimal = || self.table.candidates_in_row(row, header.dst).ports;
         if header.carries != Carries::Data {
-            return (minimal, tag);
+            return (minimal(), tag);
         }
         match tag.phase() {
-            Phase::Minimal => (minimal, tag),
+            Phase::Minimal => (minimal(), tag),
             Phase::Towards(edge)
                 if via.is_passed(&self.table, self.table.edge_of(header.src), edge, here) =>
             {
-                (minimal, tag.passed())
+                (minimal(), tag.passed())
             }
-            Phase::Towards(edge) => match self.table.towards_edge(here, edge).ports {
+            Phase::Towards(edge) => match self.table.towards_edge_from(row, edge).ports {
                 // It is out of reach; the destination may not be.
-                [] => (minimal, tag.passed()),
+                [] => (minimal(), tag.passed()),
                 ports => (ports, tag),
             },
         }
@@ -473,7 +504,7 @@ impl Forwarding {
     }
 
     fn explain_part(&self, via: &Intermediates, here: NodeId, header: &Header) -> (Vec<PortId>, String) {
-        let (ports, tag) = self.part_of_way(via, here, header);
+        let (ports, tag) = self.part_of_way(via, self.place(here), header);
         let words = match tag.phase() {
             Phase::Towards(edge) => {
                 format!(

@@ -248,12 +248,13 @@ fn a_detour_leads_over_its_intermediate_switch_and_from_there_to_the_destination
     assert_eq!(hop(0, &data(0, 2, Tag::DIRECT, 1)), Hop { port: port(&network, 0, 1), tag: Tag::DIRECT });
 
     // At its destination's switch it goes to the host only once it has been at the intermediate one.
-    let arrives = |header: &Header| forwarding.arrives(switch(1), header);
+    let arrives = |header: &Header| forwarding.arrives(forwarding.place(switch(1)), header);
     assert!(arrives(&third) && !arrives(&data(0, 2, to, 2)) && !arrives(&data(0, 2, to, 1)));
     // Unless both hosts are at one switch, where it is delivered at once; on its way back to it, if it went, only as above.
-    let near = |tag, hops| forwarding.arrives(switch(0), &data(0, 1, tag, hops));
+    let near = |tag, hops| forwarding.arrives(forwarding.place(switch(0)), &data(0, 1, tag, hops));
     assert!(near(to, 1) && !near(to, 2) && near(passed, 3));
-    assert!(build(&named("ecmp"), &network).arrives(switch(1), &data(0, 2, to, 2)));
+    let minimal = build(&named("ecmp"), &network);
+    assert!(minimal.arrives(minimal.place(switch(1)), &data(0, 2, to, 2)));
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! The ports of packets on paths beyond minimal ones: over an intermediate switch, in a layer, along an explicit path.
 
-use netloom_topology::NodeId;
 use rand::Rng;
 
 use super::SwitchPathSelector;
-use crate::forwarding::Forwarding;
+use crate::forwarding::{Forwarding, Place};
 use crate::header::{Carries, FlowRef, Header, Hop, View};
 use crate::selector::random::below;
 use crate::tag::Tag;
@@ -15,7 +14,7 @@ pub struct PacketContext<'a> {
     /// The paths of the scheme.
     pub forwarding: &'a Forwarding,
     /// The switch.
-    pub here: NodeId,
+    pub place: Place,
     /// The packet.
     pub header: &'a Header,
 }
@@ -24,20 +23,21 @@ impl PacketContext<'_> {
     /// Its hop if it carried another tag, where `hash` chooses among several ports.
     fn onward(self, tag: Tag, switch: &SwitchPathSelector) -> Hop {
         let header = Header { tag, ..*self.header };
-        self.forwarding.onward(self.here, &header, |ports| switch.hashed(&header, ports))
+        self.forwarding.onward_from(self.place, &header, |ports| switch.hashed(&header, ports))
     }
 }
 
 impl SwitchPathSelector {
     /// The hop of a packet beyond minimal routing. Where the first switch chooses among intermediate switches, it does so here, and where
     /// later ones choose among ports, they do.
+    #[inline]
     pub fn onward(&mut self, packet: PacketContext<'_>, view: &mut impl View, random: &mut impl Rng) -> Hop {
-        let PacketContext { forwarding, here, header } = packet;
-        let is_decided = forwarding.is_decided(here, header);
+        let PacketContext { forwarding, place, header } = packet;
+        let is_decided = forwarding.is_decided(place.here, header);
         if is_decided || self.decides_ports && header.carries == Carries::Data {
             return self.decide_path(packet, is_decided, view, random);
         }
-        packet.onward(header.tag, self)
+        forwarding.onward_from(place, header, |ports| self.hashed(header, ports))
     }
 
     /// The hop of a packet at a switch that decides whether it goes over an intermediate one, or on the port by which it goes on, and keeps
@@ -50,8 +50,8 @@ impl SwitchPathSelector {
         view: &mut impl View,
         random: &mut impl Rng,
     ) -> Hop {
-        let PacketContext { forwarding, here, header } = packet;
-        if !is_decided && let Some((&[port], tag)) = forwarding.part(here, header) {
+        let PacketContext { forwarding, place, header } = packet;
+        if !is_decided && let Some((&[port], tag)) = forwarding.part(place, header) {
             return Hop { port, tag };
         }
         let arrives = if header.is_first() { Tag::DIRECT } else { header.tag };
@@ -105,8 +105,8 @@ impl SwitchPathSelector {
         view: &mut impl View,
         random: &mut impl Rng,
     ) -> Hop {
-        let PacketContext { forwarding, here, header } = packet;
-        let (ports, tag) = match forwarding.part(here, header) {
+        let PacketContext { forwarding, place, header } = packet;
+        let (ports, tag) = match forwarding.part(place, header) {
             Some((ports, tag)) if ports.len() > 1 => (ports, tag),
             _ => return hashed,
         };

@@ -230,6 +230,12 @@ impl SwitchPathSelector {
         }
     }
 
+    /// The port that a hash of [what it sees](Header::seen_by_hash) of a packet names among several.
+    #[inline(always)]
+    pub fn port_of_hash(&self, seen: [u64; 2], ports: &[PortId]) -> PortId {
+        ports[region(self.hash.function.apply_to(seen, self.hash.salt), ports.len())]
+    }
+
     /// The position of the port that the header's hash names.
     #[inline(always)]
     pub fn hashed(&self, header: &Header, ports: usize) -> usize {

@@ -378,7 +378,8 @@ fn a_flow_for_which_there_is_no_room_takes_no_intermediate_switch() {
     let (here, dst) = (network.edge_switch(0), network.hosts() - 1);
     let mut onward = |number, now| {
         let header = Header { src: 0, dst, ..header(number, 0) };
-        let packet = PacketContext { forwarding: &forwarding, here, header: &header };
+        let packet =
+            PacketContext { forwarding: &forwarding, place: forwarding.place(here), header: &header };
         switch.selector.onward(packet, &mut LoadsAt(|_| 0, Time(now)), &mut switch.random)
     };
     let first = onward(3, 0);
@@ -638,7 +639,7 @@ fn behind_the_first_switch_ports_of_detours_are_drawn_where_every_switch_decides
         let hashed = ports[switch.selector.hashed(&data, 3)];
         let passed = Tag::towards(1).passed();
         let mut hop = |header: &Header| {
-            let packet = PacketContext { forwarding: &forwarding, here, header };
+            let packet = PacketContext { forwarding: &forwarding, place: forwarding.place(here), header };
             switch.selector.onward(packet, &mut LoadsAt(|_| 0, Time(0)), &mut switch.random)
         };
         let answer = Header { carries: Carries::Control, ..data };
@@ -660,7 +661,7 @@ fn a_detour_is_another_way_than_the_direct_one_and_counts_as_such() {
     let mut switch = Switch::new("valiant");
     let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
     let (here, data) = (network.edge_switch(0), Header { src: 0, dst: 2, ..header(3, 0) });
-    let packet = PacketContext { forwarding: &forwarding, here, header: &data };
+    let packet = PacketContext { forwarding: &forwarding, place: forwarding.place(here), header: &data };
     for _ in 0..20 {
         let hop = switch.selector.onward(packet, &mut LoadsAt(|_| 0, Time(0)), &mut switch.random);
         assert_eq!((hop.tag, network.neighbour(here, hop.port)), (Tag::towards(1), network.edge_switch(1)));
@@ -968,7 +969,7 @@ fn counted(
     load: impl Fn(PortId) -> u64,
 ) -> Hop {
     let here = forwarding.table().edge_switch(0);
-    let packet = PacketContext { forwarding, here, header };
+    let packet = PacketContext { forwarding, place: forwarding.place(here), header };
     let arrival =
         crate::header::Arrival { back: 77, sent: Time(sent), serialisation: Time(0), turned: false };
     let candidates = forwarding.table().candidates(here, header.dst);

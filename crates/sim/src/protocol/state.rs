@@ -17,9 +17,27 @@ pub(crate) trait ProtocolState: Protocol {
     /// What it keeps at a switch.
     type AtSwitch: SwitchState;
 
-    /// Whether a switch, which may have hosts, has to hand packets to it, rather than only carry them.
-    fn takes_part(_: &World, _has_hosts: bool, _: &Self::AtSwitch) -> bool {
-        false
+    /// Which packets a switch, which may have hosts, has to hand to it, rather than only carry them.
+    fn takes_part(_: &World, _has_hosts: bool, _: &Self::AtSwitch) -> Part {
+        Part::None
+    }
+}
+
+/// What part a protocol has in what a switch does with packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    /// None.
+    None,
+    /// It takes packets of its own, or says how others leave.
+    Routes,
+    /// It also has a say in what enters queues.
+    Queues,
+}
+
+impl Part {
+    /// That, if there is a reason for it.
+    pub(crate) fn if_so(self, is_so: bool) -> Self {
+        if is_so { self } else { Part::None }
     }
 }
 
@@ -112,9 +130,11 @@ macro_rules! states {
                 std::iter::empty()$(.chain(self.$module.buffered()))*
             }
 
-            /// Whether a switch, which may have hosts, has to hand packets to any of them.
-            pub(crate) fn take_part(&self, world: &World, has_hosts: bool) -> bool {
-                $(<crate::protocol::$module::$Protocol as ProtocolState>::takes_part(world, has_hosts, &self.$module))||*
+            /// The greatest part that any of them has at a switch, which may have hosts.
+            pub(crate) fn take_part(&self, world: &World, has_hosts: bool) -> Part {
+                Part::None$(.max(
+                    <crate::protocol::$module::$Protocol as ProtocolState>::takes_part(world, has_hosts, &self.$module)
+                ))*
             }
         }
     };

@@ -60,7 +60,7 @@ impl Simulation {
             } else {
                 let view = &mut Idle { network, here };
                 let hop = path_selector.onward(
-                    PacketContext { forwarding, here, header: &header },
+                    PacketContext { forwarding, place: forwarding.place(here), header: &header },
                     view,
                     &mut draws,
                 );

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use netloom_fabric::Ports;
 use netloom_record::{DecisionRow, SeriesWriter};
 use netloom_routing::selector::conga::Counts;
-use netloom_routing::{Decided, Decisions, FlowKey, SwitchPathSelector};
+use netloom_routing::{Decided, Decisions, FastPath, FlowKey, SwitchPathSelector};
 use netloom_topology::{ChannelId, NodeId};
 use netloom_units::{Time, random};
 
 use crate::numbering::Numbering;
 use crate::observe::sampler::Sampler;
-use crate::protocol::state::AtSwitch;
+use crate::protocol::state::{AtSwitch, Part};
 use crate::switch::next_hop_cache::NextHopCache;
 use crate::switch::{Duties, Switch};
 use crate::wiring::Wiring;
@@ -47,7 +47,12 @@ impl Switch {
         let has_hosts = network.ports(id).iter().any(is_to_host);
         let mut draws = random::Node::Router.stream(*seed, u64::from(id));
         let protocols = AtSwitch::new(world, id);
-        let looks = sampler.is_some() || world.has_timed_cuts(id) || protocols.take_part(world, has_hosts);
+        let part = protocols.take_part(world, has_hosts);
+        let is_special = sampler.is_some()
+            || world.gaps.at_switches
+            || world.has_timed_cuts(id)
+            || protocols.reports.is_some()
+            || part == Part::Queues;
         let mut ports = Ports::new(world.specs(id), rules, false);
         if let Some(estimator) = routing.estimator() {
             let routed = routing.conga().is_some_and(|conga| conga.counts == Counts::Routed);
@@ -61,7 +66,7 @@ impl Switch {
         path_selector.count_flows(|| {
             Arc::new(ByFlow { numbering: world.numbering, decided: world.recorder.decided.clone() })
         });
-        let duties = duties(world, &path_selector, looks);
+        let duties = duties(world, path_selector.fast_path(), is_special, part);
         Switch {
             ports,
             path_selector,
@@ -81,17 +86,18 @@ impl Switch {
     }
 }
 
-/// `looks`: it takes samples or traces, does something when links are cut, or hands packets to protocols.
-fn duties(world: &World, path_selector: &SwitchPathSelector, looks: bool) -> Duties {
-    let World { forwarding, epochs, rules, gaps, .. } = world;
-    let is_minimal = forwarding.is_minimal() && epochs.is_empty();
-    if looks || gaps.at_switches || !is_minimal {
+/// `is_special`: it takes samples or reports loads, does something when links are cut, or hands over what enters queues. `part` is what protocols have in its routes.
+fn duties(world: &World, fast_path: FastPath, is_special: bool, part: Part) -> Duties {
+    let World { forwarding, epochs, rules, .. } = world;
+    if is_special || !epochs.is_empty() {
         Duties::Special
+    } else if part != Part::None || !forwarding.is_minimal() {
+        Duties::Routes
     } else if rules.is_lossless() {
         Duties::Lossless
     } else if !rules.drops_tail() {
         Duties::Trims
-    } else if path_selector.fast_path().looks_at_ports() {
+    } else if fast_path.looks_at_ports() {
         Duties::Observed
     } else {
         Duties::Plain

@@ -3,6 +3,7 @@
 pub(crate) mod build;
 pub(crate) mod next_hop_cache;
 pub(crate) mod pipeline;
+pub(crate) mod queueing;
 pub(crate) mod special;
 pub(crate) mod view;
 
@@ -55,8 +56,9 @@ pub(crate) enum Duties {
     Trims,
     /// It obeys flow control, and that is all.
     Lossless,
-    /// It may obey flow control, takes samples or traces, looks at gaps, has links that are cut under flow control, hands packets to protocols, or knows paths other than minimal ones or
-    /// other ones at other times.
+    /// It hands packets to a protocol that has a say in their routes, or knows paths other than minimal ones, whatever its ports do with packets.
+    Routes,
+    /// That, or it takes samples or traces, looks at gaps, has links that are cut, measures or reports loads for others, or knows other routes at other times.
     Special,
 }
 

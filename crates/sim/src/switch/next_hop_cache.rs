@@ -28,15 +28,17 @@ impl NextHopHint {
         NextHopHint(NextHopHint::AMONG | set)
     }
 
+    /// How the packet leaves, if it is known. The one question that is asked with every packet: a branch by one bit.
     #[inline(always)]
-    pub(crate) fn read(self) -> NextHop {
-        if self.0 & NextHopHint::AMONG == 0 {
-            NextHop::Known(PortQueue::from_bits(self.0))
-        } else if self == NextHopHint::NONE {
-            NextHop::Unknown
-        } else {
-            NextHop::Among(self.0 & !NextHopHint::AMONG)
-        }
+    pub(crate) fn port_queue(self) -> Option<PortQueue> {
+        if self.0 & NextHopHint::AMONG == 0 { Some(PortQueue::from_bits(self.0)) } else { None }
+    }
+
+    /// The number of the set of ports among which one is drawn or decided on.
+    #[inline(always)]
+    pub(crate) fn set(self) -> Option<u32> {
+        (self != NextHopHint::NONE && self.0 & NextHopHint::AMONG != 0)
+            .then_some(self.0 & !NextHopHint::AMONG)
     }
 }
 
@@ -54,38 +56,74 @@ impl Hint for NextHopHint {
     }
 }
 
-/// What a [`NextHopHint`] says.
-pub(crate) enum NextHop {
-    Known(PortQueue),
-    /// The number of the set of ports among which one is drawn or decided on.
-    Among(u32),
-    Unknown,
-}
-
-/// The next hops of recent packets that go by their hash. Packets of a flow come in bursts, and of many flows at a time.
+/// The next hops of recent packets that go by their hash. Packets of a flow come in bursts, and of many flows at a time; where each packet of a flow has
+/// a hash of its own, nothing is gained by it.
 #[derive(Debug, Default)]
-pub(crate) struct NextHopCache(pub(crate) Option<Box<Entries>>);
+pub(crate) struct NextHopCache {
+    entries: Option<Box<Entries>>,
+    /// Batches for which it is left alone, as most packets were not found in it.
+    rests: u16,
+}
 
 impl NextHopCache {
     /// Prefetches all entries.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        self.0.as_deref().into_iter().for_each(prefetch_whole);
+        self.entries.as_deref().into_iter().for_each(prefetch_whole);
     }
 
+    /// All entries.
     pub(crate) fn all(&mut self) -> &mut Entries {
-        self.0.get_or_insert_with(|| Box::new(Entries([CachedHop::NONE; 1 << ENTRIES])))
+        self.entries.get_or_insert_with(Entries::new)
+    }
+
+    /// The entries for a batch, if it is worth looking into them.
+    #[inline]
+    pub(crate) fn for_batch(&mut self) -> Option<&mut Entries> {
+        if self.rests > 0 {
+            self.rests -= 1;
+            return None;
+        }
+        let entries = self.entries.get_or_insert_with(Entries::new);
+        if entries.seen >= ENOUGH {
+            if entries.missed > entries.seen / 2 {
+                self.rests = REST;
+            }
+            (entries.seen, entries.missed) = (0, 0);
+        }
+        Some(entries)
     }
 }
 
 /// Number of entries, as a power of two.
-pub(crate) const ENTRIES: u32 = 7;
+const ENTRIES: u32 = 7;
+
+/// Packets after which it is asked whether most have been found.
+const ENOUGH: usize = 1024;
+
+/// Batches until it is tried again: much more than those that take that many packets.
+const REST: u16 = 4096;
 
 /// By a hash of packets' ends and kinds.
 #[derive(Debug)]
-pub(crate) struct Entries(pub(crate) [CachedHop; 1 << ENTRIES]);
+pub(crate) struct Entries {
+    hops: [CachedHop; 1 << ENTRIES],
+    /// Packets that were looked for since it was last asked, and those that were not found.
+    seen: usize,
+    missed: usize,
+}
 
 impl Entries {
+    fn new() -> Box<Self> {
+        Box::new(Entries { hops: [CachedHop::NONE; 1 << ENTRIES], seen: 0, missed: 0 })
+    }
+
+    /// This many packets are going to be looked for.
+    #[inline(always)]
+    pub(crate) fn expect(&mut self, packets: usize) {
+        self.seen += packets;
+    }
+
     /// The next hop of a packet; `find` says it if it is not in the cache.
     #[inline(always)]
     pub(crate) fn of(&mut self, packet: &Packet, find: impl FnOnce(&Packet) -> CachedHop) -> &CachedHop {
@@ -93,9 +131,10 @@ impl Entries {
         // The golden ratio's bits; the best ones of a product are the first.
         let place =
             (seen[0] ^ kind.index() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - ENTRIES);
-        let cached = &mut self.0[place as usize];
+        let cached = &mut self.hops[place as usize];
         if cached.seen != seen || cached.kind != kind {
             *cached = find(packet);
+            self.missed += 1;
         }
         cached
     }

@@ -1,16 +1,16 @@
 //! The path of a packet through a switch: route, admit, enqueue.
 
 use netloom_engine::{Hint, Scheduler, Unhandled};
-use netloom_fabric::{At, Fate, Packet, PortQueue};
-use netloom_routing::{Candidates, FastPath, Forwarding};
+use netloom_fabric::{At, Fate, Packet, PortQueue, Ports, Rules};
+use netloom_routing::{Candidates, FastPath, Forwarding, InRow, SwitchPathSelector};
 use netloom_topology::PortId;
 use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
 use crate::switch::Switch;
-use crate::switch::next_hop_cache::{CachedHop, NextHop, NextHopHint};
-use crate::switch::view::{PortsAt, header_of, take};
+use crate::switch::next_hop_cache::{CachedHop, NextHopHint};
+use crate::switch::view::{PortsAt, header_of, note_choice, take};
 use crate::world::World;
 
 impl Switch {
@@ -32,26 +32,6 @@ impl Switch {
             random,
             At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
         );
-    }
-
-    /// The same where packets are trimmed.
-    #[inline(always)]
-    pub(crate) fn forward_or_trim(
-        &mut self,
-        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        packet: &mut Packet,
-        hint: NextHopHint,
-    ) {
-        let port = match self.hinted_port_queue(ctx, packet, hint) {
-            Some(port_queue) => port_queue.port,
-            None => self.choose_port(&mut ctx.again(), packet),
-        };
-        let Switch { ports, random, .. } = self;
-        let fate =
-            ports.enqueue_or_trim(port, packet, random, At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()));
-        if fate == Fate::Returned {
-            self.send_back(&mut ctx.again(), packet);
-        }
     }
 
     /// [`Self::forward`] of a packet that nothing is known of before.
@@ -122,7 +102,11 @@ impl Switch {
 
     /// The port of a packet that takes a minimal one.
     #[inline(never)]
-    fn choose_port(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> PortId {
+    pub(crate) fn choose_port(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+    ) -> PortId {
         self.choose(ctx, &ctx.world.forwarding, packet)
     }
 
@@ -185,10 +169,47 @@ impl Switch {
     }
 
     #[inline(never)]
-    pub(crate) fn prepare_hashed(&mut self, world: &World, messages: impl Unhandled<World>) {
+    fn prepare_hashed(&mut self, world: &World, messages: impl Unhandled<World>) {
         let Switch { ports, path_selector, row, next_hops, .. } = self;
-        let next_hops = next_hops.all();
+        let Some(next_hops) = next_hops.for_batch() else {
+            let ways = Ways::of(self, world);
+            return messages.annotate(|message| {
+                passing(message).map_or(NextHopHint::NONE, |packet| ways.hashed(packet))
+            });
+        };
+        next_hops.expect(messages.count());
         messages.annotate(|message| {
+            let Some(packet) = passing(message) else { return NextHopHint::NONE };
+            let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
+            cached.port_queue.hint(packet, ports, world)
+        });
+    }
+
+    #[inline(never)]
+    fn prepare_labelled(&mut self, world: &World, messages: impl Unhandled<World>) {
+        let ways = Ways::of(self, world);
+        messages.annotate(|message| match passing(message) {
+            Some(packet) if packet.is_data() => ways.labelled(packet),
+            Some(packet) => ways.hashed(packet),
+            None => NextHopHint::NONE,
+        });
+    }
+
+    #[inline(never)]
+    fn prepare_drawn(&mut self, world: &World, messages: impl Unhandled<World>) {
+        let Switch { ports, path_selector, row, next_hops, .. } = self;
+        let (next_hops, routes) = (next_hops.all(), world.forwarding.table().in_row(*row));
+        let queue = world.rules.only_data_queue();
+        messages.annotate(|message| {
+            if let Message::Packet(packet) = message
+                && packet.is_data()
+            {
+                return match (routes.only_port(packet.dst), queue) {
+                    (Ok(port), Some(queue)) => NextHopHint::of(PortQueue { port, queue }),
+                    (Ok(port), None) => NextHopHint::of(ports.port_queue(port, packet, &world.rules)),
+                    (Err(set), _) => NextHopHint::among(set),
+                };
+            }
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
             cached.port_queue.hint(packet, ports, world)
@@ -203,12 +224,10 @@ impl Switch {
         packet: &mut Packet,
         hint: NextHopHint,
     ) -> Option<PortQueue> {
-        let set = match hint.read() {
-            NextHop::Known(port_queue) => return Some(port_queue),
-            NextHop::Unknown => return None,
-            NextHop::Among(set) => set,
-        };
-        let port = self.choose_among(&mut ctx.again(), packet, set);
+        if let Some(known) = hint.port_queue() {
+            return Some(known);
+        }
+        let port = self.choose_among(&mut ctx.again(), packet, hint.set()?);
         let rules = &ctx.world.rules;
         Some(match rules.only_data_queue() {
             Some(queue) => PortQueue { port, queue },
@@ -239,52 +258,56 @@ impl Switch {
         let hop = path_selector.decided(header_of(world, packet), candidates, view, tags, draws);
         take(packet, hop)
     }
+}
 
-    /// Hints where the label that data carry says their port.
-    #[inline(never)]
-    fn prepare_labelled(&mut self, world: &World, messages: impl Unhandled<World>) {
-        let Switch { ports, path_selector, row, next_hops, .. } = self;
-        let (next_hops, table) = (next_hops.all(), world.forwarding.table());
-        let (routes, queue) = (table.in_row(*row), world.rules.only_data_queue());
-        messages.annotate(|message| {
-            if let Message::Packet(packet) = message
-                && packet.is_data()
-            {
-                let port = routes.only_port(packet.dst).unwrap_or_else(|set| {
-                    let port = path_selector.labelled(packet.tag, table.set(*row, set));
-                    packet.note_port(port);
-                    port
-                });
-                return NextHopHint::of(match queue {
-                    Some(queue) => PortQueue { port, queue },
-                    None => ports.port_queue(port, packet, &world.rules),
-                });
-            }
-            let Some(packet) = passing(message) else { return NextHopHint::NONE };
-            let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
-            cached.port_queue.hint(packet, ports, world)
-        });
+/// What a switch knows of the ways of packets before it handles them.
+struct Ways<'a> {
+    rules: &'a Rules,
+    ports: &'a Ports,
+    path_selector: &'a SwitchPathSelector,
+    routes: InRow<'a>,
+}
+
+impl<'a> Ways<'a> {
+    fn of(switch: &'a Switch, world: &'a World) -> Self {
+        let Switch { ports, path_selector, row, .. } = switch;
+        Ways { rules: &world.rules, ports, path_selector, routes: world.forwarding.table().in_row(*row) }
     }
 
-    #[inline(never)]
-    pub(crate) fn prepare_drawn(&mut self, world: &World, messages: impl Unhandled<World>) {
-        let Switch { ports, path_selector, row, next_hops, .. } = self;
-        let (next_hops, routes) = (next_hops.all(), world.forwarding.table().in_row(*row));
-        let queue = world.rules.only_data_queue();
-        messages.annotate(|message| {
-            if let Message::Packet(packet) = message
-                && packet.is_data()
-            {
-                return match (routes.only_port(packet.dst), queue) {
-                    (Ok(port), Some(queue)) => NextHopHint::of(PortQueue { port, queue }),
-                    (Ok(port), None) => NextHopHint::of(ports.port_queue(port, packet, &world.rules)),
-                    (Err(set), _) => NextHopHint::among(set),
-                };
+    /// Of a packet whose hash says its port.
+    #[inline(always)]
+    fn hashed(&self, packet: &mut Packet) -> NextHopHint {
+        let port = match self.routes.only_port(packet.dst) {
+            Ok(port) => port,
+            Err(set) => {
+                let port = self.path_selector.port_of_hash(packet.seen_by_hash(), self.routes.several(set));
+                note_choice(packet, port);
+                port
             }
-            let Some(packet) = passing(message) else { return NextHopHint::NONE };
-            let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
-            cached.port_queue.hint(packet, ports, world)
-        });
+        };
+        self.leaving_by(port, packet)
+    }
+
+    /// Of a data packet whose label says its port.
+    #[inline(always)]
+    fn labelled(&self, packet: &mut Packet) -> NextHopHint {
+        let port = match self.routes.only_port(packet.dst) {
+            Ok(port) => port,
+            Err(set) => {
+                let port = self.path_selector.labelled(packet.tag, self.routes.several(set));
+                packet.note_port(port);
+                port
+            }
+        };
+        self.leaving_by(port, packet)
+    }
+
+    #[inline(always)]
+    fn leaving_by(&self, port: PortId, packet: &Packet) -> NextHopHint {
+        NextHopHint::of(match self.rules.only_queue(packet.kind) {
+            Some(queue) => PortQueue { port, queue },
+            None => self.ports.port_queue(port, packet, self.rules),
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
-use netloom_routing::PacketContext;
+use netloom_routing::{FastPath, PacketContext, Place};
 use netloom_topology::PortId;
 use netloom_units::Time;
 
@@ -10,6 +10,7 @@ use crate::ctx::Ctx;
 use crate::message::Message;
 use crate::protocol::at_switches::{Handling, Route};
 use crate::protocol::{at_switches, facts};
+use crate::switch::queueing::Queueing;
 use crate::switch::view::{PortsAt, header_of, take};
 use crate::switch::{Duties, Switch};
 use crate::world::World;
@@ -59,8 +60,9 @@ impl Switch {
         }
     }
 
-    /// [`Self::forward`] with all that few runs need: samples that are due, protocols, and paths other than minimal ones.
-    pub(crate) fn forward_specially(
+    /// Sends a packet on, where protocols may have a say, with paths other than minimal ones, and all that few runs need.
+    #[inline(never)]
+    pub(crate) fn forward_specially<Q: Queueing>(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
@@ -69,6 +71,30 @@ impl Switch {
             return self.on_link_signal(ctx, packet);
         }
         self.last_event = ctx.now;
+        let is_special = self.duties == Duties::Special;
+        if is_special {
+            if self.look_round(ctx, packet) == Handling::Taken {
+                return;
+            }
+        } else if Q::IS_LOSSLESS {
+            self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
+        }
+        if at_switches::on_packet(self, ctx, packet) == Handling::Taken {
+            return;
+        }
+        let port = match at_switches::route(self, ctx, packet) {
+            Route::Open => self.choose_quickly(ctx, packet),
+            Route::Port(port) => port,
+            Route::Taken => return,
+        };
+        if !is_special || at_switches::before_queue(self, ctx, port, packet) == Handling::GoesOn {
+            Q::enqueue(self, ctx, port, packet);
+        }
+    }
+
+    /// What few runs need when a packet comes: samples that are due, links that are cut, other routes.
+    #[inline(never)]
+    fn look_round(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) -> Handling {
         if !self.protocols.unreachable.is_empty() {
             self.meet_cuts(ctx);
         }
@@ -79,23 +105,45 @@ impl Switch {
         if !ctx.world.epochs.is_empty() {
             self.take_new_routes(ctx.world, ctx.id, ctx.now);
             if self.has_lost(ctx.world, packet.dst) {
-                return self.discard(ctx, packet);
+                self.discard(ctx, packet);
+                return Handling::Taken;
             }
         }
-        if at_switches::on_packet(self, ctx, packet) == Handling::Taken {
-            return;
+        Handling::GoesOn
+    }
+
+    /// [`Self::choose_specially`], which is not called where one minimal port leads on, or the label of a path or the packet's hash says which.
+    #[inline(always)]
+    pub(crate) fn choose_quickly(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+    ) -> PortId {
+        let forwarding = &ctx.world.forwarding;
+        if self.duties == Duties::Routes && forwarding.is_minimal() {
+            match forwarding.table().in_row(self.row).only_port(packet.dst) {
+                Ok(port) => return port,
+                Err(set) => {
+                    let several = forwarding.table().set(self.row, set);
+                    match (self.path_selector.fast_path(), packet.is_data()) {
+                        (FastPath::Label, true) => {
+                            let port = self.path_selector.labelled(packet.tag, several);
+                            packet.note_port(port);
+                            return port;
+                        }
+                        (FastPath::None, _) | (_, true) => {}
+                        (_, false) => {
+                            return self.path_selector.port_of_hash(packet.seen_by_hash(), several);
+                        }
+                    }
+                }
+            }
         }
-        let port = match at_switches::route(self, ctx, packet) {
-            Route::Open => self.choose_specially(ctx, packet),
-            Route::Port(port) => port,
-            Route::Taken => return,
-        };
-        if at_switches::before_queue(self, ctx, port, packet) == Handling::GoesOn {
-            self.enqueue(ctx, port, packet);
-        }
+        self.choose_specially(ctx, packet)
     }
 
     /// The port that a packet takes, among the minimal ones or beyond them.
+    #[inline(never)]
     pub(crate) fn choose_specially(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -106,11 +154,11 @@ impl Switch {
         if forwarding.is_minimal() {
             return self.choose(ctx, forwarding, packet);
         }
-        let header = header_of(world, packet);
+        let (header, place) = (header_of(world, packet), Place { here: id, row: self.row });
         let Switch { ports, path_selector, draws, protocols, .. } = self;
         let mut view = PortsAt { ports, reports: protocols.reports.as_deref(), ctx: ctx.again() };
         let hop =
-            path_selector.onward(PacketContext { forwarding, here: id, header: &header }, &mut view, draws);
+            path_selector.onward(PacketContext { forwarding, place, header: &header }, &mut view, draws);
         take(packet, hop)
     }
 

@@ -81,7 +81,8 @@ impl Place {
     fn choose(&mut self, here: NodeId, header: &Header, view: &mut impl View) -> (Hop, bool) {
         let minimal = self.forwarding.onward(here, header, |_| 0);
         let alternatives = self.forwarding.alternatives().unwrap();
-        let packet = PacketContext { forwarding: &self.forwarding, here, header };
+        let packet =
+            PacketContext { forwarding: &self.forwarding, place: self.forwarding.place(here), header };
         alternatives.choose(packet, minimal, view, &mut self.random).unwrap()
     }
 }

@@ -320,7 +320,7 @@ fn walk(
         let mut choose = |ports| below(ports, &mut random);
         let mut hop = forwarding.onward(here, &header, &mut choose);
         if forwarding.is_decided(here, &header) {
-            let packet = PacketContext { forwarding, here, header: &header };
+            let packet = PacketContext { forwarding, place: forwarding.place(here), header: &header };
             let choice = forwarding.alternatives().unwrap().choose(packet, hop, view, &mut random);
             hop = choice.map_or(hop, |(hop, _)| hop);
         }

@@ -24,7 +24,7 @@ impl SwitchPathSelector {
         mut view: impl View,
         random: &mut impl Rng,
     ) -> Hop {
-        let PacketContext { forwarding, here, header } = packet;
+        let PacketContext { forwarding, place, header } = packet;
         let arrives = if header.is_first() { Tag::DIRECT } else { header.tag };
         let (flow, pass, bytes) = (header.key(), u32::from(header.hops), header.bytes);
         let observation = Observation { flow, pass, arrives, arrival, bytes };
@@ -46,7 +46,7 @@ impl SwitchPathSelector {
                 }
             }
             Assigned::Any => {
-                let is_decided = forwarding.is_decided(here, header);
+                let is_decided = forwarding.is_decided(place.here, header);
                 self.choose_path(packet, is_decided, &mut view, random)
             }
         };

@@ -3,7 +3,7 @@
 pub(crate) mod switch;
 
 use crate::protocol::declaration::{NoTimer, PacketFacts, Parts, Protocol, WireSize};
-use crate::protocol::state::ProtocolState;
+use crate::protocol::state::{Part, ProtocolState};
 use crate::world::World;
 
 /// No packets of its own.
@@ -23,7 +23,7 @@ impl ProtocolState for Conga {
     type AtHost = ();
     type AtSwitch = ();
 
-    fn takes_part(world: &World, _: bool, (): &()) -> bool {
-        world.routing.conga().is_some()
+    fn takes_part(world: &World, _: bool, (): &()) -> Part {
+        Part::Routes.if_so(world.routing.conga().is_some())
     }
 }

@@ -45,7 +45,7 @@ impl Switch {
         let tells = is_of_host && (is_data || config.feedback == Feedback::All);
         // Between two hosts of one leaf there is nothing to choose and nothing to report.
         if is_first && is_last {
-            return self.choose_specially(ctx, packet);
+            return self.choose_quickly(ctx, packet);
         }
         if !is_first && !is_last {
             return self.pass_on(ctx, config, packet);
@@ -73,7 +73,7 @@ impl Switch {
         }
         // Others than data go by the header's hash, in which there is no path.
         packet.tag = if is_data { u32::from(marking.label) } else { 0 };
-        let port = self.choose_specially(ctx, packet);
+        let port = self.choose_quickly(ctx, packet);
         if is_data && !is_last {
             marking.raise(self.congestion_at(ctx, config, port, packet));
         }
@@ -91,7 +91,7 @@ impl Switch {
         let written = packet.tag;
         let is_data = packet.kind.is_data();
         packet.tag = if is_data { config.layout().label(written) } else { 0 };
-        let port = self.choose_specially(ctx, packet);
+        let port = self.choose_quickly(ctx, packet);
         packet.tag = match is_data {
             true => config.layout().raise(written, self.congestion_at(ctx, config, port, packet)),
             false => written,

@@ -9,7 +9,7 @@ use netloom_routing::edges::SIGNAL_SIZE;
 use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSize};
 use crate::protocol::edge_signals::reorder_queues::{FlushDue, ReorderQueues};
 use crate::protocol::packets::SIGNAL;
-use crate::protocol::state::ProtocolState;
+use crate::protocol::state::{Part, ProtocolState};
 use crate::world::World;
 
 /// Signals between edge switches about a flow: the scheme's word is the packet's tag.
@@ -30,7 +30,7 @@ impl ProtocolState for EdgeSignals {
     type AtHost = ();
     type AtSwitch = ReorderQueues;
 
-    fn takes_part(world: &World, _: bool, _: &ReorderQueues) -> bool {
-        world.routing.has_edges()
+    fn takes_part(world: &World, _: bool, _: &ReorderQueues) -> Part {
+        Part::Routes.if_so(world.routing.has_edges())
     }
 }

@@ -4,6 +4,7 @@ use netloom_engine::Scheduler;
 use netloom_fabric::{FlowControl, NO_INGRESS, Packet};
 use netloom_routing::FlowKey;
 use netloom_routing::edges::{Between, EdgeArrival, Flush, SIGNAL_SIZE, Verdict, label_of};
+use netloom_topology::PortId;
 use netloom_units::Time;
 
 use crate::ctx::Ctx;
@@ -44,8 +45,7 @@ impl SwitchProtocol for EdgeSignals {
         if !packet.is_data() || !ctx.world.routing.has_edges() {
             return Route::Open;
         }
-        switch.on_edge_data(ctx, packet);
-        Route::Taken
+        switch.on_edge_data(ctx, packet)
     }
 }
 
@@ -56,7 +56,11 @@ fn flush_due(flow: FlowKey) -> Message {
 
 impl Switch {
     /// A data packet: stamped at its first switch, perhaps buffered at its last.
-    pub(crate) fn on_edge_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
+    pub(crate) fn on_edge_data(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+    ) -> Route {
         let flow = FlowKey { src: packet.src, flow: packet.flow };
         let is_last = self.is_edge_of(ctx.world, packet.dst);
         if packet.trail.hops() == 1 && !is_last {
@@ -67,7 +71,7 @@ impl Switch {
         }
         // Between two hosts of one switch there is nothing to choose.
         if packet.trail.hops() == 1 || !is_last {
-            return self.send_on(ctx, packet);
+            return Route::Port(self.choose_by_label(ctx, packet));
         }
         let is_marked = packet.flags.is_marked();
         let arrival = EdgeArrival { flow, word: packet.tag, sent: packet.sent, is_marked, now: ctx.now };
@@ -79,7 +83,7 @@ impl Switch {
         }
         self.protocols.edge_signals.signals = signals;
         match verdict {
-            Verdict::Pass => self.send_on(ctx, packet),
+            Verdict::Pass => return Route::Port(self.choose_by_label(ctx, packet)),
             Verdict::Release => {
                 self.send_on(ctx, packet);
                 self.release(ctx, flow);
@@ -90,6 +94,7 @@ impl Switch {
                 ctx.timer(until, flush_due(flow));
             }
         }
+        Route::Taken
     }
 
     /// Packets that are held have perhaps waited long enough for the one before them.
@@ -119,12 +124,19 @@ impl Switch {
         }
     }
 
-    pub(crate) fn send_on(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
-        // Switches read the label alone.
+    /// The port of a data packet: switches read the label alone of what it carries.
+    #[inline(always)]
+    fn choose_by_label(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> PortId {
         let word = packet.tag;
         packet.tag = label_of(word);
-        let port = self.choose_specially(ctx, packet);
+        let port = self.choose_quickly(ctx, packet);
         packet.tag = word;
+        port
+    }
+
+    #[inline(never)]
+    pub(crate) fn send_on(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
+        let port = self.choose_by_label(ctx, packet);
         if at_switches::before_queue(self, ctx, port, packet) == Handling::GoesOn {
             // Packets that are released, and signals, may need the same port at this instant.
             self.enqueue(ctx, port, packet);

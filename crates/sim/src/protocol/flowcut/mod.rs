@@ -9,7 +9,7 @@ use netloom_routing::Placement;
 use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSize};
 use crate::protocol::flowcut::pause::{PauseLimit, PausedClasses};
 use crate::protocol::packets::{FLOW_ACK, XOFF, XON};
-use crate::protocol::state::ProtocolState;
+use crate::protocol::state::{Part, ProtocolState};
 use crate::world::World;
 
 /// Acknowledgements of what has passed, XOFF and XON.
@@ -34,9 +34,9 @@ impl ProtocolState for Flowcut {
     type AtHost = PausedClasses;
     type AtSwitch = ();
 
-    fn takes_part(world: &World, has_hosts: bool, (): &()) -> bool {
+    fn takes_part(world: &World, has_hosts: bool, (): &()) -> Part {
         // Where only first switches count, those between them carry acknowledgements like any packet.
         let counts = world.routing.counted_flowcuts().is_some();
-        counts && (has_hosts || world.routing.placement != Placement::Ingress)
+        Part::Routes.if_so(counts && (has_hosts || world.routing.placement != Placement::Ingress))
     }
 }

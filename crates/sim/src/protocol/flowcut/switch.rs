@@ -4,7 +4,7 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{ByKind, Flags, Packet};
 use netloom_routing::granularity::flowcut::Stops;
-use netloom_routing::{Arrival, FlowKey, PacketContext, Placement, Receipt, Signal};
+use netloom_routing::{Arrival, FlowKey, PacketContext, Place, Placement, Receipt, Signal};
 use netloom_topology::PortId;
 use netloom_units::{Bytes, Time};
 
@@ -50,13 +50,13 @@ impl Switch {
     ) -> PortId {
         let Ctx { world, id, .. } = *ctx;
         let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
-        let header = header_of(world, packet);
-        if self.is_edge_of(world, packet.dst) && forwarding.arrives(id, &header) {
+        let (header, place) = (header_of(world, packet), Place { here: id, row: self.row });
+        if self.is_edge_of(world, packet.dst) && forwarding.arrives(place, &header) {
             // Where the first switch is the last one, there is only one path.
             if packet.trail.hops() > 1 {
                 self.acknowledge_data(ctx, packet);
             }
-            return self.choose_specially(ctx, packet);
+            return self.choose_quickly(ctx, packet);
         }
         let Switch { ports, path_selector, draws, protocols, .. } = self;
         let candidates = forwarding.table().candidates_in_row(self.row, packet.dst);
@@ -68,7 +68,7 @@ impl Switch {
             turned: packet.flags.drain_epoch(),
         };
         let hop = path_selector.counted(
-            PacketContext { forwarding, here: id, header: &header },
+            PacketContext { forwarding, place, header: &header },
             candidates,
             arrival,
             view,
@@ -134,7 +134,7 @@ impl Switch {
         if ctx.world.routing.placement == Placement::Switch {
             ack.tag = 0;
         }
-        let port = self.choose_specially(ctx, ack);
+        let port = self.choose_quickly(ctx, ack);
         self.enqueue(ctx, port, ack);
     }
 

@@ -9,7 +9,7 @@ use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSiz
 use crate::protocol::packets::CNM;
 use crate::protocol::qcn::limiter::{LimiterDue, Limiters};
 use crate::protocol::qcn::points::CongestionPoints;
-use crate::protocol::state::ProtocolState;
+use crate::protocol::state::{Part, ProtocolState};
 use crate::world::World;
 
 /// Congestion notification messages.
@@ -29,7 +29,7 @@ impl ProtocolState for Qcn {
     type AtHost = Limiters;
     type AtSwitch = CongestionPoints;
 
-    fn takes_part(world: &World, _: bool, _: &CongestionPoints) -> bool {
-        world.fabric.options.qcn.is_some()
+    fn takes_part(world: &World, _: bool, _: &CongestionPoints) -> Part {
+        Part::Queues.if_so(world.fabric.options.qcn.is_some())
     }
 }

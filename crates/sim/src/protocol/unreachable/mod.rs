@@ -10,7 +10,7 @@ use crate::protocol::declaration::{NoTimer, Origin, PacketFacts, Parts, Protocol
 use crate::protocol::packets::{
     UNREACHABLE_ACK, UNREACHABLE_CNP, UNREACHABLE_NACK, UNREACHABLE_PULL, UNREACHABLE_UET_ACK,
 };
-use crate::protocol::state::ProtocolState;
+use crate::protocol::state::{Part, ProtocolState};
 use crate::protocol::unreachable::notified_cuts::NotifiedCuts;
 use crate::world::World;
 
@@ -38,7 +38,7 @@ impl ProtocolState for Unreachable {
     type AtHost = ();
     type AtSwitch = NotifiedCuts;
 
-    fn takes_part(_: &World, _: bool, cuts: &NotifiedCuts) -> bool {
-        !cuts.is_empty()
+    fn takes_part(_: &World, _: bool, cuts: &NotifiedCuts) -> Part {
+        Part::Queues.if_so(!cuts.is_empty())
     }
 }

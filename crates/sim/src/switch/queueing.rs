@@ -1,0 +1,126 @@
+//! What a switch's ports do with packets, which is known where a batch begins, so that no packet asks for it.
+
+use netloom_engine::Scheduler;
+use netloom_fabric::{At, Fate, Packet, PortQueue};
+use netloom_topology::PortId;
+use netloom_units::Time;
+
+use crate::ctx::Ctx;
+use crate::message::Message;
+use crate::switch::Switch;
+use crate::switch::next_hop_cache::NextHopHint;
+
+/// What a switch's ports do with packets.
+pub(crate) trait Queueing {
+    const IS_LOSSLESS: bool = false;
+
+    /// Sends a packet on at a switch of which nothing else is asked. Nothing more comes before `next`.
+    fn forward(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+        next: Time,
+    );
+
+    /// Puts a packet into the queue of a port by which it leaves.
+    fn enqueue(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        port: PortId,
+        packet: &mut Packet,
+    );
+}
+
+/// A packet without room is dropped. `IS_OBSERVED`: the loads of ports may be read before the run is over.
+pub(crate) struct Drops<const IS_OBSERVED: bool>;
+
+/// A packet without room is trimmed.
+pub(crate) struct Trims;
+
+/// Flow control keeps packets from being lost.
+pub(crate) struct KeepsAll;
+
+impl<const IS_OBSERVED: bool> Queueing for Drops<IS_OBSERVED> {
+    #[inline(always)]
+    fn forward(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+        _: Time,
+    ) {
+        switch.forward::<IS_OBSERVED>(ctx, packet, hint);
+    }
+
+    #[inline(always)]
+    fn enqueue(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        port: PortId,
+        packet: &mut Packet,
+    ) {
+        let (Switch { ports, random, .. }, rules) = (switch, &ctx.world.rules);
+        let to = ports.port_queue(port, packet, rules);
+        ports.enqueue_or_drop::<IS_OBSERVED>(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
+    }
+}
+
+impl Queueing for Trims {
+    #[inline(always)]
+    fn forward(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+        _: Time,
+    ) {
+        let port = match switch.hinted_port_queue(ctx, packet, hint) {
+            Some(PortQueue { port, .. }) => port,
+            None => switch.choose_port(&mut ctx.again(), packet),
+        };
+        Trims::enqueue(switch, ctx, port, packet);
+    }
+
+    #[inline(always)]
+    fn enqueue(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        port: PortId,
+        packet: &mut Packet,
+    ) {
+        let (Switch { ports, random, .. }, rules) = (&mut *switch, &ctx.world.rules);
+        let fate = ports.enqueue_or_trim(port, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
+        if fate == Fate::Returned {
+            switch.send_back(&mut ctx.again(), packet);
+        }
+    }
+}
+
+impl Queueing for KeepsAll {
+    const IS_LOSSLESS: bool = true;
+
+    #[inline(always)]
+    fn forward(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+        next: Time,
+    ) {
+        switch.forward_lossless(ctx, packet, hint, next);
+    }
+
+    #[inline(always)]
+    fn enqueue(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        port: PortId,
+        packet: &mut Packet,
+    ) {
+        let (Switch { ports, random, .. }, rules) = (switch, &ctx.world.rules);
+        let to = ports.port_queue(port, packet, rules);
+        // What comes next at this instant is not known.
+        ports.enqueue_lossless((to, ctx.now), packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
+    }
+}
