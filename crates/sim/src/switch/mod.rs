@@ -45,7 +45,7 @@ pub(crate) struct Switch {
 }
 
 /// What a switch does besides routing, queueing and sending. Each has its own handler of events, so that no packet has to find out
-/// what its switch does: with that of [`Duties::Special`] for all, a packet-hop takes 43% more instructions under PFC, 37% under credits, and NDP 7% (callgrind).
+/// what its switch does: with that of [`Duties::Special`] for all, a packet-hop took 43% more instructions under PFC, 37% under credits, and NDP 7% (callgrind).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Duties {
     /// Nothing, and a packet without room is dropped.
