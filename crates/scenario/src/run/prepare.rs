@@ -258,8 +258,7 @@ pub fn build_network(scenario: &Scenario, document: &Node) -> Result<Network, Pr
         None if plane.links_per_host() > 1 => {
             let links = plane.links_per_host();
             let reason = format!(
-                "the hosts of {} have {links} links each: expected a table `servers` with nics = {links}, found none",
-                plane.name()
+                "the hosts of the file have {links} links each: expected a table `servers` with nics = {links}, found none"
             );
             Err(located(document, "topology", "path", &reason).into())
         }
