@@ -131,11 +131,11 @@ fn memory_that_was_set_is_kept() {
     };
     let (code, message) = run("", "40MiB");
     assert_eq!(code, Some(1), "{message}");
-    assert!(
-        message.contains("error: the run was stopped: it needs at least 4")
-            && message.contains("40.0 MiB are available"),
-        "{message}"
-    );
+    // What it had when it was looked at, which is a matter of time.
+    let needed = message.split_once("error: the run was stopped: it needs at least ").map(|(_, rest)| rest);
+    let needed = needed.and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
+    assert!(needed.is_some_and(|mib| (40.0..150.0).contains(&mib)), "{message}");
+    assert!(message.contains("40.0 MiB are available"), "{message}");
     // As batch systems limit a process.
     let (code, message) = run("ulimit -v 150000;", "");
     assert!([Some(1), Some(2)].contains(&code), "{code:?} {message}");
