@@ -87,7 +87,7 @@ NOT_RUN = re.compile(
 )
 
 #: Scenarios that take minutes: checked, but not run.
-LONG = re.compile(r'preset = "gpt-13b-like"')
+LONG = re.compile(r'preset = "gpt-13b-like"|size = "256MB"')
 
 #: Scenarios of traces that are not in the repository; `crates/cli/tests/astra_sim.rs` makes some and runs them.
 OF_TRACES = re.compile(r'kind = "astra-sim"')
