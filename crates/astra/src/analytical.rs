@@ -26,7 +26,7 @@ pub enum Block {
     Ring,
     /// A link between every two.
     FullyConnected,
-    /// A link from everyone to a switch and back.
+    /// A link between every rank and a switch, in each direction.
     Switch,
 }
 
@@ -198,7 +198,7 @@ pub struct Outcome {
     /// How each rank ended; `None` if it did not.
     pub ends: Vec<Option<End>>,
     /// The ranks that did not end, and what each waits for.
-    pub unfinished: Vec<(u32, String)>,
+    pub unfinished: Vec<String>,
     /// All messages, in the order of sending.
     pub messages: Vec<Message>,
     /// When the last event was, in nanoseconds.
@@ -402,7 +402,7 @@ pub fn run(
     }
     Outcome {
         ends: ranks.iter().map(Rank::end).collect(),
-        unfinished: (0..).zip(&ranks).filter_map(|(rank, state)| Some((rank, state.unfinished()?))).collect(),
+        unfinished: ranks.iter().filter_map(Rank::unfinished).collect(),
         messages: model.messages,
         until: model.now,
     }

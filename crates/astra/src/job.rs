@@ -315,10 +315,10 @@ impl Job {
         }
         let mut all = BTreeMap::new();
         for (prefix, members) in needed {
-            let mut nobody = Groups::new(members);
+            let mut no_groups = Groups::new(members);
             let mut reader = Reader {
                 system: &self.system,
-                groups: &mut nobody,
+                groups: &mut no_groups,
                 memory,
                 ranks: members,
                 dimensions: 1,
@@ -393,13 +393,13 @@ fn unmatched<'a>(traces: impl Iterator<Item = (u32, &'a Trace)>) -> Option<(u32,
     Some(match surplus > 0 {
         true => {
             let problem = format!(
-                "node {send}: expected a receive at rank {dst} for each send of {bytes} bytes (comm_size) with comm_tag {tag}; {count} lack one"
+                "node {send}: expected a receive at rank {dst} for each send of {bytes} bytes (comm_size) with comm_tag {tag}; without one: {count}"
             );
             (src, problem)
         }
         false => {
             let problem = format!(
-                "node {receive}: expected a send from rank {src} for each receive of {bytes} bytes (comm_size) with comm_tag {tag}; {count} lack one"
+                "node {receive}: expected a send from rank {src} for each receive of {bytes} bytes (comm_size) with comm_tag {tag}; without one: {count}"
             );
             (dst, problem)
         }

@@ -49,10 +49,10 @@ pub(crate) struct Planned {
 pub(crate) enum Part {
     /// From all of them.
     Any,
-    /// On the way there: from the first half.
-    There,
-    /// On the way back: from the second half.
-    Back,
+    /// Of phases up to the all-reduce of the last dimension: from the first half.
+    Forward,
+    /// Of the all-gathers after it: from the second half.
+    Reverse,
 }
 
 /// How an operation is split.
@@ -128,11 +128,11 @@ impl Layout {
         if operation == Operation::AllReduce && job.system.is_bandwidth_aware {
             let Some((&last, before)) = active.split_last() else { return planned };
             for &dimension in before {
-                add(dimension, Operation::ReduceScatter, Part::There);
+                add(dimension, Operation::ReduceScatter, Part::Forward);
             }
-            add(last, Operation::AllReduce, Part::There);
+            add(last, Operation::AllReduce, Part::Forward);
             for &dimension in before.iter().rev() {
-                add(dimension, Operation::AllGather, Part::Back);
+                add(dimension, Operation::AllGather, Part::Reverse);
             }
         } else {
             if operation == Operation::AllGather {

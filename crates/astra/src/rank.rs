@@ -70,7 +70,7 @@ pub struct Rank {
     rank: u32,
     now: u64,
     progress: Progress,
-    /// By node: what it waits for.
+    /// By unit: the nodes that are ready to be issued.
     ready: [BinaryHeap<Reverse<u32>>; 4],
     /// Nodes that have become ready while others were issued: their turn comes with the next event.
     fresh: Vec<(Unit, u32)>,
@@ -609,12 +609,12 @@ impl Rank {
                 turn.any = (turn.any + 1) % queues;
                 (queue, !(queues > 1 && queue >= half))
             }
-            Part::There => {
+            Part::Forward => {
                 let queue = turn.there;
                 turn.there = if queue + 1 >= half { 0 } else { queue + 1 };
                 (queue, true)
             }
-            Part::Back => {
+            Part::Reverse => {
                 let queue = turn.back;
                 turn.back = if queue + 1 >= queues { half } else { queue + 1 };
                 (queue, false)

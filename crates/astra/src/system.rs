@@ -105,7 +105,7 @@ pub(crate) struct System {
     pub(crate) active_chunks: u32,
     /// Into how many chunks an operation is split; 0 where the file does not say.
     pub(crate) splits: u64,
-    /// Whether an all-reduce over several dimensions is a reduce-scatter in all but the last, an all-reduce there and all-gathers on the way back.
+    /// Whether an all-reduce over several dimensions is a reduce-scatter in all but the last, an all-reduce there and all-gathers in reverse order.
     pub(crate) is_bandwidth_aware: bool,
     /// Bytes per second; 0 where the file does not say.
     pub(crate) memory_bandwidth: f64,

@@ -139,8 +139,8 @@ impl Reader<'_> {
         }
         let children = edges.into_iter().map(|(_, child)| child).collect();
         let trace = Trace { nodes: nodes.into(), children };
-        if let Some(node) = in_circle(&trace) {
-            let problem = "ctrl_deps, data_deps: nodes wait for each other in a circle";
+        if let Some(node) = in_cycle(&trace) {
+            let problem = "ctrl_deps, data_deps: nodes wait for each other in a cycle";
             return Err(fail(file, &raw[node], problem));
         }
         Ok(trace)
@@ -173,7 +173,7 @@ impl Reader<'_> {
 }
 
 /// A node that waits for itself, by others.
-fn in_circle(trace: &Trace) -> Option<usize> {
+fn in_cycle(trace: &Trace) -> Option<usize> {
     let mut waits: Vec<u32> = trace.nodes.iter().map(|node| node.waits).collect();
     let count = narrow::<u32>(trace.nodes.len());
     let mut free: Vec<u32> = (0..count).filter(|&node| waits[node as usize] == 0).collect();
@@ -364,7 +364,7 @@ impl NodeReader<'_, '_> {
         }
         let Some(&group) = self.known.get(&name) else {
             let advice = match self.known.is_empty() {
-                true => "`groups` names the file that says who is in which, and metadata nodes may say it"
+                true => "`groups` names the file that lists the ranks of each group; metadata nodes can define groups, too"
                     .to_owned(),
                 false => suggest(&name, self.known.keys().map(String::as_str)),
             };

@@ -191,7 +191,7 @@ fn groups() {
     }
 }
 
-/// What ASTRA-sim does not come to an end with.
+/// Jobs on which ASTRA-sim hangs or aborts.
 #[test]
 fn metadata_invalid_roots_and_messages_to_oneself_run() {
     let list = r#"['[{"pg_name": "7", "ranks": [0, 1, 2, 3]}, {"pg_name": "8", "ranks": [4, 5, 6, 7]}]']"#;

@@ -44,11 +44,11 @@ fn messages_without_a_counterpart() {
     let idle = || vec![compute(1, &[], 1)];
     check(
         &[vec![send(7, &[], 1, 100)], idle()],
-        "t.0.et: node 7: expected a receive at rank 1 for each send of 100 bytes (comm_size) with comm_tag 3; 1 lack one",
+        "t.0.et: node 7: expected a receive at rank 1 for each send of 100 bytes (comm_size) with comm_tag 3; without one: 1",
     );
     check(
         &[idle(), vec![receive(8, &[], 0, 100), receive(9, &[], 0, 100)]],
-        "t.1.et: node 9: expected a send from rank 0 for each receive of 100 bytes (comm_size) with comm_tag 3; 2 lack one",
+        "t.1.et: node 9: expected a send from rank 0 for each receive of 100 bytes (comm_size) with comm_tag 3; without one: 2",
     );
     // Of another size is no counterpart.
     let message = refusal(&[vec![send(1, &[], 1, 100)], vec![receive(1, &[], 0, 99)]], &system("ring", 1));
@@ -75,7 +75,7 @@ fn nodes_that_make_no_sense() {
     let one = |node: Node| vec![vec![node], vec![compute(1, &[], 1)]];
     let cases: [(Node, &str); 10] = [
         (compute(1, &[5], 1), "ctrl_deps, data_deps: there is no node 5 to wait for"),
-        (compute(1, &[1], 1), "ctrl_deps, data_deps: nodes wait for each other in a circle"),
+        (compute(1, &[1], 1), "ctrl_deps, data_deps: nodes wait for each other in a cycle"),
         (send(1, &[], 9, 1), "comm_dst: expected a rank from 0 to 1, found 9"),
         (
             node(1, NodeType::CommSend, &[], &[("comm_dst", Value::Uint32(1))]),
@@ -92,7 +92,7 @@ fn nodes_that_make_no_sense() {
         ),
         (
             with(collective(1, &[], ALL_REDUCE, 1), "pg_name", Value::Text("4".to_owned())),
-            "pg_name: there is no group \"4\" (`groups` names the file that says who is in which, and metadata nodes may say it)",
+            "pg_name: there is no group \"4\" (`groups` names the file that lists the ranks of each group; metadata nodes can define groups, too)",
         ),
         (
             node(1, NodeType::MemLoad, &[], &[]),

@@ -193,7 +193,6 @@ fn show_tier(tier: &TierSummary) -> String {
     )
 }
 
-/// Kinds of traffic and windows of time as one table; nothing if there is one kind and no window.
 /// What the jobs took.
 fn jobs(summary: &Summary) -> String {
     if summary.jobs.is_empty() {
@@ -235,6 +234,7 @@ fn jobs(summary: &Summary) -> String {
     table(rows) + "\n"
 }
 
+/// Kinds of traffic and windows of time as one table; nothing if there is one kind and no window.
 fn groups(summary: &Summary) -> String {
     if summary.groups.len() < 2 && summary.windows.is_empty() {
         return String::new();

@@ -26,7 +26,7 @@ pub(crate) trait Ordered: Copy {
     /// The index of the last one, if there is one.
     fn last(self) -> Option<usize>;
 
-    /// How many they are.
+    /// Their number.
     fn count(self) -> usize;
 }
 

@@ -68,7 +68,7 @@ pub struct RankRecord {
     pub rank: u32,
     /// Which repetition, from 0.
     pub repetition: u32,
-    /// The host (server, where these have several NICs) on which it sits.
+    /// The host on which it sits; with servers, the server or GPU.
     pub host: u32,
     /// When it began.
     pub start: Time,

@@ -479,7 +479,7 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
     return el("figure", {}, el("figcaption", {}, el("h3", {}, heading(metric))), whole);
   }
 
-  // A workload of several kinds of traffic: how each of them fared.
+  // What each job took.
   function jobs() {
     if (!points.some((point) => point.jobs.length)) return;
     const columns = report.job_metrics.map((metric, k) => ({ ...metric, k })).filter(({ k }) => points.some((point) => point.jobs.some((job) => job.metrics[k]?.mean)));
@@ -487,6 +487,7 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
     live(box, () => table(["", "job", ...columns.map(heading)], shown().flatMap((i) => points[i].jobs.map((job) => [named(i), job.name, ...columns.map(({ k }) => estimate(job.metrics[k]))]))));
   }
 
+  // A workload of several kinds of traffic: how each of them fared.
   function groups() {
     if (!points.some((point) => point.groups.length)) return;
     const columns = report.group_metrics.map((metric, k) => ({ ...metric, k })).filter(({ k }) => points.some((point) => point.groups.some((group) => group.metrics[k]?.mean)));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::granularity::{self, Acks, Ends};
 use crate::hash::HashFunction;
 use crate::selector::estimator::Estimator;
-use crate::selector::{Digits, NicTags, PathSet, Places, mod_k};
+use crate::selector::{Digits, NicTags, Places, mod_k};
 use crate::{Granularity, Selector};
 
 /// Who decides on a packet's path.
@@ -217,7 +217,7 @@ impl Routing {
         }
     }
 
-    /// Refuses networks whose hosts do not have the numbers that the scheme needs, or that consist of several apart where it needs one. Whether a tree is needed says
+    /// Refuses networks whose hosts do not have the numbers that the scheme needs, or that are not connected where it needs a connected network. Whether a tree is needed says
     /// [`Self::needs_tree`].
     ///
     /// # Errors
@@ -226,10 +226,9 @@ impl Routing {
         let fits = self.selector.facts().digits != Digits::Leaf || mod_k::leaves_are_alike(network);
         let expected = "\"host\", or as many hosts at every leaf switch, numbered one leaf after the other";
         Invalid::unless(fits, "selector.by", expected, format!("\"leaf\" on {}", network.name()))?;
-        let is_minimal = |paths: &PathSet<'_>| matches!(paths, PathSet::Minimal | PathSet::Labels);
-        let fits = network.components() == 1 || is_minimal(&self.selector.facts().paths);
+        let fits = network.components() == 1 || self.selector.facts().is_minimal();
         let expected =
-            "one that takes minimal paths, where planes or scale-up networks of servers stand apart";
+            "one with minimal paths only, as planes and scale-up networks are not connected to each other";
         Invalid::unless(fits, "selector", expected, quoted(self.selector.name()))
     }
 

@@ -58,7 +58,7 @@ impl DrivenRun {
         let scenario = Scenario::read(&document)?;
         let scale_up = scenario.servers.as_ref().and_then(|servers| servers.scale_up);
         if scale_up.is_some_and(|scale_up| scale_up.wiring == ScaleUpWiring::Ideal) {
-            let message = "expected \"switch\" or \"all-to-all\" in a run that is driven: messages inside servers are the driver's otherwise";
+            let message = "expected \"switch\" or \"all-to-all\" in a run that is driven: an ideal scale-up network does not carry messages that the driver starts";
             let place = document.nearest_place(["servers", "scale_up"]);
             return Err(Problem::new("servers.scale_up.wiring", message).at(&place).into());
         }

@@ -18,6 +18,22 @@ use crate::switch::queueing::{Drops, KeepsAll, Queueing, Trims};
 use crate::switch::{Duties, Switch};
 use crate::world::World;
 
+/// Runs what a switch does for the [`Queueing`] of the rules, whose name in it is `$Q`.
+macro_rules! by_queueing {
+    ($rules:expr, $Q:ident => $run:expr) => {
+        if $rules.is_lossless() {
+            type $Q = KeepsAll;
+            $run
+        } else if $rules.drops_tail() {
+            type $Q = Drops<true>;
+            $run
+        } else {
+            type $Q = Trims;
+            $run
+        }
+    };
+}
+
 /// A host, a switch, or a server with several NICs.
 #[derive(Debug)]
 pub(crate) enum Node {
@@ -173,12 +189,9 @@ impl Model for World {
                 Duties::Observed => take!(AtSwitch::<Drops<true>>::new(self, switch, id)),
                 Duties::Trims => take!(AtSwitch::<Trims>::new(self, switch, id)),
                 Duties::Lossless => take!(AtSwitch::<KeepsAll>::new(self, switch, id)),
-                Duties::Routes | Duties::Special => match (self.rules.is_lossless(), self.rules.drops_tail())
-                {
-                    (true, _) => take!(AtSpecial::<KeepsAll>::new(self, switch, id)),
-                    (false, true) => take!(AtSpecial::<Drops<true>>::new(self, switch, id)),
-                    (false, false) => take!(AtSpecial::<Trims>::new(self, switch, id)),
-                },
+                Duties::Routes | Duties::Special => {
+                    by_queueing!(self.rules, Q => take!(AtSpecial::<Q>::new(self, switch, id)));
+                }
             },
             Node::Host(host) => host.handle(&mut Ctx::new(self, id, at, out), message),
             Node::Server(server) => take!(AtServer { world: self, server, id }),
@@ -379,11 +392,9 @@ fn run_switch_batch<Q: Queueing>(
 #[inline(never)]
 fn run_rare_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     match node {
-        Node::Switch(switch) => match (world.rules.is_lossless(), world.rules.drops_tail()) {
-            (true, _) => batch.run(&mut AtSpecial::<KeepsAll>::new(world, switch, id)),
-            (false, true) => batch.run(&mut AtSpecial::<Drops<true>>::new(world, switch, id)),
-            (false, false) => batch.run(&mut AtSpecial::<Trims>::new(world, switch, id)),
-        },
+        Node::Switch(switch) => {
+            by_queueing!(world.rules, Q => batch.run(&mut AtSpecial::<Q>::new(world, switch, id)));
+        }
         Node::Untouched => run_first_batch(world, node, id, batch),
         Node::Server(server) => batch.run(&mut AtServer { world, server, id }),
         Node::Host(_) | Node::InServer => unreachable!("{NOBODY}"),

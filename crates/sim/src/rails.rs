@@ -19,13 +19,13 @@ pub(crate) struct Servers {
 
 impl Servers {
     pub(crate) fn new(rails: std::sync::Arc<Rails>) -> Self {
-        let few = (0..rails.servers()).map(|_| Mutex::default()).collect();
+        let few = (0..rails.endpoints()).map(|_| Mutex::default()).collect();
         Servers { rails, few }
     }
 
     /// The node in which a host of the network lives.
     pub(crate) fn node(&self, host: HostId) -> NodeIndex {
-        self.rails.nic(self.rails.server(host).0, 0)
+        self.rails.host(self.rails.endpoint(host).0, 0)
     }
 
     pub(crate) fn note(&self, dst: u32, message: (u32, u32), parts: u32) {

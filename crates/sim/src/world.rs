@@ -95,7 +95,7 @@ impl World {
 
     /// The server and the rail of a host of the network; where each has one NIC, the host itself.
     pub(crate) fn server(&self, host: HostId) -> (u32, u32) {
-        self.servers.as_ref().map_or((host, 0), |servers| servers.rails.server(host))
+        self.servers.as_ref().map_or((host, 0), |servers| servers.rails.endpoint(host))
     }
 
     /// The node in which a node of the network lives.

@@ -41,7 +41,7 @@ fn job(name: &str, ranks: u32, workload: Pattern) -> Job {
     }
 }
 
-/// An all-reduce around a ring of so many ranks, with blocks of so many packets, after `compute`.
+/// An all-reduce around a ring of `ranks` ranks, in blocks of `packets` packets, after `compute`.
 fn ring(name: &str, ranks: u32, packets: u64, compute: Time) -> Job {
     let size = Some(Bytes(u64::from(ranks) * packets * 4096));
     job(name, ranks, Pattern::Collective(Collective { size, compute, ..Collective::default() }))

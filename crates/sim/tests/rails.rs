@@ -41,7 +41,7 @@ fn plan_of(pattern: Pattern, servers: &Servers, network: &Network) -> Plan {
 fn listed(messages: &[(u32, u32, u64, u64)], servers: &Servers, network: &Network) -> Plan {
     let message = |&(src, dst, bytes, at): &_| (src, Message::new(dst, Bytes(bytes), Time::from_ns(at)));
     let rails = lay(servers, network);
-    let endpoints = rails.as_ref().map_or(0, |rails| rails.servers());
+    let endpoints = rails.as_ref().map_or(0, |rails| rails.endpoints());
     let list = Plan::of_messages(endpoints, messages.iter().map(message));
     Plan { rails, ..list }
 }
@@ -388,9 +388,8 @@ fn programs_of_gpus_use_both_networks() {
     for nic_selection in
         [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding]
     {
-        let (servers, network) = gpus(ScaleUpWiring::Switch);
+        let (servers, _) = gpus(ScaleUpWiring::Switch);
         let servers = Servers { nics: 8, planes: 2, nic_selection, ..servers };
-        drop(network);
         let network = servers.network(leaf_spine(4, 2, 8)).unwrap();
         let collective = Collective { size: Some(Bytes(160_000)), ..Collective::default() };
         let plan = plan_of(Pattern::Collective(collective), &servers, &network);

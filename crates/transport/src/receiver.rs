@@ -252,7 +252,7 @@ impl Receiver {
         self.seen.path_changes += u32::from(path_changed);
     }
 
-    /// A packet has been taken that may be the last one, or the last missing one; returns whether it is the latter.
+    /// Notes the number of packets with the last one, and the completion once none is missing; returns whether that is now.
     #[inline(always)]
     fn note_end(&mut self, arrival: &Arrival, is_new: bool) -> bool {
         if arrival.last {

@@ -159,7 +159,7 @@ pub struct Plan {
 pub struct JobPlan {
     /// What it is called.
     pub name: String,
-    /// The host of every rank; the server, where these have several NICs.
+    /// The host of every rank; the server or GPU, where the workload addresses these.
     pub hosts: Box<[HostId]>,
     /// Its groups of the plan.
     pub groups: Range<u16>,
@@ -423,11 +423,6 @@ impl HostWork {
         }
     }
 
-    /// What the programs of this host wait for, in words; `None` if they are done, or there are none. [`find_stall`] says more.
-    pub fn unfinished(&self) -> Option<String> {
-        find_stall(std::iter::once(self), &[])
-    }
-
     /// What the programs of this host noted of themselves in a run that ended at `end`.
     pub fn take_logs(&mut self, end: Time) -> Vec<RankLog> {
         let mut logs = Vec::new();
@@ -516,18 +511,17 @@ impl HostWork {
     }
 }
 
-/// Who waits for which message in the first of some jobs that has not finished, in words, and what became of it; `None` if all have. For the message
+/// Who waits for which message in the first of some jobs that has not finished, in words, and what became of it; `None` if all have finished. For the message
 /// about a run in which nothing happens any more.
 pub fn find_stall<'a>(works: impl Iterator<Item = &'a HostWork>, jobs: &[JobPlan]) -> Option<String> {
     let ranks: Vec<&RankWork> = works.flat_map(HostWork::programs).collect();
-    let stall = ranks.iter().find_map(|rank| rank.unfinished());
     let runner = |rank: &&'a RankWork| match rank {
         RankWork::Program(runner) => Some(runner.as_ref()),
         RankWork::Job(_) => None,
     };
     let mut all: Vec<&Runner> = ranks.iter().filter_map(runner).collect();
     let Some(job) = all.iter().filter(|runner| !runner.is_finished()).map(|runner| runner.job()).min() else {
-        return stall;
+        return ranks.iter().find_map(|rank| rank.unfinished());
     };
     all.retain(|runner| runner.job() == job);
     let hosts: BTreeMap<u32, HostId> = all.iter().map(|runner| runner.rank()).collect();
@@ -548,7 +542,7 @@ impl From<Source> for HostWork {
 /// What a pattern sees of the run it is built for.
 pub(crate) struct Setting<'a> {
     pub(crate) network: &'a Network,
-    /// Who takes part: hosts of the network, or servers.
+    /// Who takes part: hosts of the network, servers, or GPUs.
     pub(crate) endpoints: Endpoints<'a>,
     pub(crate) context: &'a PlanContext,
     pub(crate) options: &'a Options,

@@ -146,40 +146,29 @@ impl Servers {
         if self.planes == 1 && self.simulated().is_none() {
             return Ok(plane);
         }
-        let inside = self.simulated().map(|inside| inside.network(ports.endpoints)).transpose();
-        let inside = inside.map_err(|invalid| invalid.within("scale_up"))?;
-        // Names of files may be anything, also those of ports of GPUs.
-        let clashes = inside.is_some() && plane.has_own_names() && {
-            (0..plane.nodes()).any(|node| plane.node_name(node).starts_with("server"))
-        };
-        let expected = "names of nodes that do not begin with `server`, as those of scale-up networks do";
-        Invalid::unless(!clashes, "scale_up", expected, plane.name())?;
-        let prefix = |plane: u32| if self.planes > 1 { format!("plane{plane}-") } else { String::new() };
-        let planes: Vec<String> = (0..self.planes).map(prefix).collect();
-        let insides: Vec<String> = match inside {
-            Some(_) => (0..servers).map(|server| format!("server{server}-")).collect(),
-            None => Vec::new(),
-        };
-        let planes = planes.iter().map(|prefix| Separate { network: &plane, prefix, tier_prefix: "" });
-        let insides = insides.iter().zip(std::iter::repeat(&inside)).filter_map(|(prefix, inside)| {
-            Some(Separate { network: inside.as_ref()?, prefix, tier_prefix: "scale-up-" })
-        });
-        let name = match (self.planes, self.simulated()) {
-            (planes, None) => format!("{planes} planes of {}", plane.name()),
-            (1, Some(_)) => format!("{}, and scale-up networks of {} GPUs", plane.name(), ports.endpoints),
-            (planes, Some(_)) => {
-                format!(
-                    "{planes} planes of {}, and scale-up networks of {} GPUs",
-                    plane.name(),
-                    ports.endpoints
-                )
+        let (mut name, planes) = match self.planes {
+            1 => (plane.name().to_owned(), vec![String::new()]),
+            count => {
+                let prefixes = (0..count).map(|number| format!("plane{number}-"));
+                (format!("{count} planes of {}", plane.name()), prefixes.collect())
             }
         };
-        let parts: Vec<Separate<'_>> = planes.chain(insides).collect();
-        Network::apart(name, &parts).map_err(|error| match error {
-            NetworkError::Parameter(invalid) => invalid,
-            error => Invalid::new("planes", "a network that can be built", error),
-        })
+        let separate = |prefix| Separate { network: &plane, prefix, tier_prefix: "" };
+        let mut parts: Vec<Separate<'_>> = planes.iter().map(|prefix| separate(prefix)).collect();
+        let inside = self.simulated().map(|inside| inside.network(ports.endpoints)).transpose();
+        let inside = inside.map_err(|invalid| invalid.within("scale_up"))?;
+        let insides: Vec<String> = (0..servers).map(|server| format!("server{server}-")).collect();
+        if let Some(inside) = &inside {
+            // Names of files may be anything, also those of ports of GPUs.
+            let begins_so = |node| plane.node_name(node).starts_with("server");
+            let clashes = plane.has_own_names() && (0..plane.nodes()).any(begins_so);
+            let expected = "names of nodes that do not begin with `server`, as those of scale-up networks do";
+            Invalid::unless(!clashes, "scale_up", expected, plane.name())?;
+            name += &format!(", and scale-up networks of {} GPUs", ports.endpoints);
+            let separate = |prefix| Separate { network: inside, prefix, tier_prefix: "scale-up-" };
+            parts.extend(insides.iter().map(|prefix| separate(prefix)));
+        }
+        Network::apart(name, &parts).map_err(|error| invalid("planes", error))
     }
 
     /// Finds every endpoint's ports on a network that [`Self::network`] made; `seed` is that of the hash.
@@ -212,8 +201,8 @@ impl Servers {
         }
         let gpus = match (self.gpus, self.scale_up) {
             (None, _) => Gpus::None,
-            (Some(count), Some(tier)) if tier.wiring == ScaleUpWiring::Ideal => {
-                Gpus::InServers { count, tier }
+            (Some(count), Some(scale_up)) if scale_up.wiring == ScaleUpWiring::Ideal => {
+                Gpus::InServers { count, scale_up }
             }
             (Some(of_server), _) => Gpus::Endpoints { of_server },
         };
@@ -226,7 +215,7 @@ impl Servers {
         self.scale_up.filter(|inside| inside.wiring != ScaleUpWiring::Ideal)
     }
 
-    /// What a network of that many hosts has in servers: those of the planes, and a port of each GPU inside.
+    /// How many servers a network of this many hosts has: the hosts are ports of NICs in all planes, and a port of each GPU to a simulated scale-up network.
     fn servers_of(&self, hosts: u32) -> Result<u32, Invalid> {
         let inside = self.simulated().and(self.gpus).unwrap_or(0);
         let of_server = u64::from(self.nics) * u64::from(self.planes) + u64::from(inside);
@@ -237,7 +226,7 @@ impl Servers {
         Ok(narrow::<u32>(u64::from(hosts) / of_server))
     }
 
-    /// What an endpoint has, where a plane has so many hosts.
+    /// What an endpoint has, where a plane has `of_plane` hosts; checks all fields.
     fn ports(&self, of_plane: u32) -> Result<Ports, Invalid> {
         let &Servers { nics, planes, gpus, .. } = self;
         // One NIC is none to choose from, unless it has several ports or servers have GPUs.
@@ -305,10 +294,15 @@ impl ScaleUp {
             }),
         };
         let context = BuildContext { seed: 1, base_dir: "".as_ref() };
-        topology.build(&context).map_err(|error| match error {
-            NetworkError::Parameter(invalid) => invalid,
-            error => Invalid::new("wiring", "a network that can be built", error),
-        })
+        topology.build(&context).map_err(|error| invalid("wiring", error))
+    }
+}
+
+/// Why a network cannot be built, as an error of a field unless the error names its own.
+fn invalid(field: &'static str, error: NetworkError) -> Invalid {
+    match error {
+        NetworkError::Parameter(invalid) => invalid,
+        error => Invalid::new(field, "a network that can be built", error),
     }
 }
 
@@ -365,15 +359,15 @@ fn by_rails(network: &Network, of_plane: u32, nics: u32) -> Result<Box<[HostId]>
     Ok(servers.flat_map(|(group, server)| group.iter().map(move |leaf| leaf[server])).collect())
 }
 
-/// Which part GPUs have in a run.
+/// What a workload addresses where the scenario names GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gpus {
     /// The scenario names none.
     None,
-    /// They are the endpoints, so many of a server.
+    /// GPUs, `of_server` of each server.
     Endpoints { of_server: u32 },
-    /// Servers are, and run their GPUs themselves: those workloads do whose ranks are GPUs.
-    InServers { count: u32, tier: ScaleUp },
+    /// Servers, whose programs run `count` GPUs each, joined by an ideal scale-up network.
+    InServers { count: u32, scale_up: ScaleUp },
 }
 
 /// The ports of all endpoints of a workload: servers, or their GPUs.
@@ -396,12 +390,12 @@ pub struct Rails {
 
 impl Rails {
     /// Number of endpoints: servers, or GPUs.
-    pub fn servers(&self) -> u32 {
+    pub fn endpoints(&self) -> u32 {
         narrow::<u32>(self.order.len()) / self.ports
     }
 
     /// Ports of each: of its NICs, and the one to a scale-up network.
-    pub fn nics(&self) -> u32 {
+    pub fn ports(&self) -> u32 {
         self.ports
     }
 
@@ -422,7 +416,7 @@ impl Rails {
         !self.domains.is_empty()
     }
 
-    /// Whether the endpoints are servers that hold GPUs, which only workloads know whose ranks are GPUs.
+    /// Whether the endpoints are servers whose programs run the GPUs, which only workloads have whose ranks are GPUs.
     pub fn hold_gpus(&self) -> bool {
         matches!(self.gpus, Gpus::InServers { .. })
     }
@@ -438,12 +432,12 @@ impl Rails {
     }
 
     /// The host of the network that is port `rail` of an endpoint.
-    pub fn nic(&self, server: u32, rail: u32) -> HostId {
-        self.order[(server * self.ports + rail) as usize]
+    pub fn host(&self, endpoint: u32, rail: u32) -> HostId {
+        self.order[(endpoint * self.ports + rail) as usize]
     }
 
     /// The endpoint and the port of a host of the network.
-    pub fn server(&self, host: HostId) -> (u32, u32) {
+    pub fn endpoint(&self, host: HostId) -> (u32, u32) {
         let place = self.place[host as usize];
         (place / self.ports, place % self.ports)
     }
@@ -482,7 +476,7 @@ pub(crate) struct Endpoints<'a> {
 impl Endpoints<'_> {
     /// How many there are.
     pub(crate) fn count(&self) -> u32 {
-        self.rails.map_or(self.network.hosts(), |rails| rails.servers())
+        self.rails.map_or(self.network.hosts(), |rails| rails.endpoints())
     }
 
     /// What they are called.
@@ -505,7 +499,7 @@ impl Endpoints<'_> {
 
     /// The host of the network that stands for one of them: a server's or GPU's first NIC.
     fn first(&self, endpoint: u32) -> HostId {
-        self.rails.map_or(endpoint, |rails| rails.nic(endpoint, 0))
+        self.rails.map_or(endpoint, |rails| rails.host(endpoint, 0))
     }
 
     /// The switch of one of them, of a server that of its first NIC.
@@ -516,7 +510,7 @@ impl Endpoints<'_> {
     /// The rate of all links of one of them together, but for the one to a scale-up network.
     pub(crate) fn rate(&self, endpoint: u32) -> Rate {
         let of_server = |rails: &Arc<Rails>| {
-            let rates = rails.outside().map(|rail| self.network.host_rate(rails.nic(endpoint, rail)).0);
+            let rates = rails.outside().map(|rail| self.network.host_rate(rails.host(endpoint, rail)).0);
             Rate(rates.fold(0, u64::saturating_add))
         };
         self.rails.map_or_else(|| self.network.host_rate(endpoint), of_server)
@@ -545,10 +539,10 @@ mod tests {
     #[test]
     fn nics_side_by_side_are_consecutive_hosts() {
         let rails = rails(Servers { nics: 4, ..Servers::default() }, &network(24, 6));
-        assert_eq!((rails.servers(), rails.nics()), (6, 4));
+        assert_eq!((rails.endpoints(), rails.ports()), (6, 4));
         for (server, rail) in (0..6).flat_map(|server| (0..4).map(move |rail| (server, rail))) {
-            assert_eq!(rails.nic(server, rail), server * 4 + rail);
-            assert_eq!(rails.server(server * 4 + rail), (server, rail));
+            assert_eq!(rails.host(server, rail), server * 4 + rail);
+            assert_eq!(rails.endpoint(server * 4 + rail), (server, rail));
         }
     }
 
@@ -558,10 +552,10 @@ mod tests {
         let network = network(24, 6);
         let servers = Servers { nics: 2, wiring: Wiring::RailOptimised, ..Servers::default() };
         let rails = rails(servers.clone(), &network);
-        assert_eq!((rails.nic(0, 0), rails.nic(0, 1), rails.nic(5, 1)), (0, 6, 11));
-        assert_eq!((rails.nic(6, 0), rails.nic(11, 1)), (12, 23));
+        assert_eq!((rails.host(0, 0), rails.host(0, 1), rails.host(5, 1)), (0, 6, 11));
+        assert_eq!((rails.host(6, 0), rails.host(11, 1)), (12, 23));
         for server in 0..12 {
-            let leaves = [0, 1].map(|rail| network.edge_switch(rails.nic(server, rail)) - 24);
+            let leaves = [0, 1].map(|rail| network.edge_switch(rails.host(server, rail)) - 24);
             assert_eq!(leaves, [server / 6 * 2, server / 6 * 2 + 1]);
         }
         let uneven = crate::pattern::tests::network(18, 6);
@@ -594,13 +588,13 @@ mod tests {
         let whole = servers.network(network(24, 6)).unwrap();
         assert_eq!((whole.hosts(), whole.components()), (2 * 24 + 24, 2 + 12));
         let rails = servers.build(&whole, 1).unwrap();
-        assert_eq!((rails.servers(), rails.nics()), (24, 3));
+        assert_eq!((rails.endpoints(), rails.ports()), (24, 3));
         // GPU 1 of server 0 has NIC 1, at the second leaf.
-        assert_eq!([0, 1, 2].map(|port| rails.nic(1, port)), [6, 24 + 6, 48 + 1]);
-        assert_eq!([0, 1, 2].map(|port| rails.nic(2, port)), [1, 24 + 1, 48 + 2]);
+        assert_eq!([0, 1, 2].map(|port| rails.host(1, port)), [6, 24 + 6, 48 + 1]);
+        assert_eq!([0, 1, 2].map(|port| rails.host(2, port)), [1, 24 + 1, 48 + 2]);
         for endpoint in 0..24 {
             for port in 0..3 {
-                assert_eq!(rails.server(rails.nic(endpoint, port)), (endpoint, port));
+                assert_eq!(rails.endpoint(rails.host(endpoint, port)), (endpoint, port));
             }
         }
         assert_eq!((rails.between(0, 1), rails.between(1, 2), rails.between(3, 2)), (2..3, 0..2, 2..3));
@@ -621,12 +615,12 @@ mod tests {
                     let servers = Servers { nics, planes, gpus, scale_up, ..Servers::default() };
                     let Ok(whole) = servers.network(network(24, 6)) else { continue };
                     let rails = servers.build(&whole, 1).unwrap();
-                    assert_eq!(rails.servers() * rails.nics(), whole.hosts());
+                    assert_eq!(rails.endpoints() * rails.ports(), whole.hosts());
                     for (src, dst) in
-                        (0..rails.servers()).flat_map(|src| [(src, 0), (src, src ^ 1), (0, src)])
+                        (0..rails.endpoints()).flat_map(|src| [(src, 0), (src, src ^ 1), (0, src)])
                     {
                         for port in rails.between(src, dst) {
-                            let component = |endpoint| whole.component(rails.nic(endpoint, port));
+                            let component = |endpoint| whole.component(rails.host(endpoint, port));
                             assert_eq!(component(src), component(dst));
                         }
                         assert!(!rails.between(src, dst).is_empty());
@@ -646,9 +640,9 @@ mod tests {
         let servers = Servers { nics: 2, ..Servers::default() };
         let network = servers.network(network).unwrap();
         let rails = servers.build(&network, 1).unwrap();
-        assert_eq!((rails.servers(), rails.between(0, 1), rails.between(1, 2)), (4, 1..2, 0..1));
-        assert_eq!(network.node_name(network.edge_switch(rails.nic(2, 0))), "s");
-        assert_eq!(network.node_name(network.edge_switch(rails.nic(2, 1))), "w");
+        assert_eq!((rails.endpoints(), rails.between(0, 1), rails.between(1, 2)), (4, 1..2, 0..1));
+        assert_eq!(network.node_name(network.edge_switch(rails.host(2, 0))), "s");
+        assert_eq!(network.node_name(network.edge_switch(rails.host(2, 1))), "w");
         let refused = |servers: Servers| servers.network(network.clone()).unwrap_err().to_string();
         assert!(refused(Servers { nics: 4, ..servers.clone() }).contains("nics: expected 2, the links"));
         let planes = refused(Servers { planes: 2, ..servers.clone() });

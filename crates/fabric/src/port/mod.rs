@@ -502,7 +502,7 @@ impl Special {
         self.observes_starts() && self.faults.is_none() && self.changes.is_none()
     }
 
-    /// Its estimator and whether it is all that it has to do with the port's rate: that neither changes, nor does the estimate depend on what has been sent.
+    /// The estimator, if its estimate depends neither on what the port sends nor on changes of its rate.
     #[inline(always)]
     pub(crate) fn routed_estimator(&mut self) -> Option<&mut RateEstimator> {
         let Special { estimator: Some(estimator), changes: None, .. } = self else { return None };

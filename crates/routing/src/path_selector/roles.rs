@@ -28,12 +28,12 @@ pub(super) enum Role {
     RunAtFirst,
 }
 
-/// How a switch chooses ports, as far as that can be done before a packet is handled: for all but data by the header's hash, and for data by what is said here.
+/// How a switch chooses ports, as far as that can be done before a packet is handled: for all but data by the header's hash, and for data as follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastPath {
-    /// By the hash, too: all ports may be chosen in any order of packets.
+    /// By the hash, in any order of packets.
     Hash,
-    /// By the label of the path, in any order, too.
+    /// By the label of the path, in any order of packets.
     Label,
     /// A draw among several ports, in the order of packets.
     Spray,

@@ -147,6 +147,11 @@ pub(crate) enum PathSet<'a> {
 }
 
 impl Facts<'_> {
+    /// Whether all of its paths are minimal.
+    pub(crate) fn is_minimal(&self) -> bool {
+        matches!(self.paths, PathSet::Minimal | PathSet::Labels)
+    }
+
     /// The tags among which a NIC chooses by it; none if it picks ports.
     pub(crate) fn nic_tags(&self) -> Option<NicTags> {
         match self.places {

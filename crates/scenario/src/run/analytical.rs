@@ -38,7 +38,7 @@ pub(super) fn check(scenario: &Scenario, document: &Node) -> Result<(), Problems
     Ok(())
 }
 
-/// Names the sections that the user has written in vain.
+/// Warns of sections that an analytical network does not use.
 pub(super) fn warning(document: &Node) -> Option<String> {
     let sections = ["topology", "fabric", "routing", "transport"];
     let written: Vec<&str> =
@@ -81,8 +81,8 @@ pub(super) fn run(
     });
     let Outcome { ends: of_ranks, unfinished, mut messages, until: last } = outcome;
     let is_cut = is_interrupted || until.is_some();
-    if let Some((rank, what)) = unfinished.into_iter().next().filter(|_| !is_cut) {
-        return Err(netloom_sim::RunError::Unfinished(format!("rank {rank}: {what}")).into());
+    if let Some(what) = unfinished.into_iter().next().filter(|_| !is_cut) {
+        return Err(netloom_sim::RunError::Unfinished(what).into());
     }
     let is_done = of_ranks.iter().all(Option::is_some);
     let finished = of_ranks.iter().flatten().map(|end| end.finished).max();

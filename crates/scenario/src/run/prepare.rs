@@ -51,9 +51,7 @@ pub struct Ready {
 pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> {
     let Built { network, config, plan, outline } = build(scenario, document)?;
     let (total_messages, work) = (plan.total_messages, plan.outline.clone());
-    let mut warnings = left_out(document);
-    warnings.extend(warnings::before(scenario, &network, &plan));
-    warnings.extend(plan.analytical.as_ref().and_then(|_| analytical::warning(document)));
+    let warnings = all_warnings(scenario, document, &network, &plan);
     let (hosts, switches) = (network.hosts(), network.switches());
     let (ends, analytical) = (plan.ends.clone(), plan.analytical.clone());
     let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
@@ -84,11 +82,17 @@ pub fn check(scenario: &Scenario, document: &Node) -> Result<Checked, Problems> 
     let Built { network, config, plan, outline } = build(scenario, document)?;
     let (hosts, total_messages) = (network.hosts(), plan.total_messages);
     let memory = routes(&network) + busy_network(&network, &plan);
-    let mut warnings = left_out(document);
-    warnings.extend(warnings::before(scenario, &network, &plan));
-    warnings.extend(plan.analytical.as_ref().and_then(|_| analytical::warning(document)));
+    let warnings = all_warnings(scenario, document, &network, &plan);
     Simulation::check(network, config, plan).map_err(|error| sim_problem(&error, document))?;
     Ok(Checked { hosts, total_messages, outline, warnings, memory })
+}
+
+/// What can be warned of before the run.
+fn all_warnings(scenario: &Scenario, document: &Node, network: &Network, plan: &Plan) -> Vec<String> {
+    let mut warnings = left_out(document);
+    warnings.extend(warnings::before(scenario, network, plan));
+    warnings.extend(plan.analytical.as_ref().and_then(|_| analytical::warning(document)));
+    warnings
 }
 
 /// The fields that a kind or preset chosen after them does not have, each in one sentence.

@@ -3,7 +3,7 @@
 use netloom_fabric::Packet;
 use netloom_record::FlowObservationRecord;
 use netloom_routing::granularity::flowlet::Flowlet;
-use netloom_routing::{FlowKey, IdleTimeoutTable, LastSeen};
+use netloom_routing::{FlowKey, IdleTimeoutTable, LastSeen, Row};
 use netloom_units::Time;
 
 use crate::observe::intervals::Intervals;
@@ -58,13 +58,14 @@ impl GapMonitor {
         GapMonitor { flows: IdleTimeoutTable::new(few, silence) }
     }
 
-    /// A data packet comes to switch `id`, to which its source is attached or not.
-    pub(crate) fn see(&mut self, world: &World, (id, is_of_source): (u32, bool), now: Time, packet: &Packet) {
+    /// A data packet comes to switch `id` with that row of the routes.
+    pub(crate) fn see(&mut self, world: &World, (id, row): (u32, Row), now: Time, packet: &Packet) {
         let key = FlowKey { src: packet.src, flow: packet.flow };
         // Lengths are of interest before other flows have moved the packets about.
         let coming = Arriving { key, now, is_first_hop: packet.trail.hops() == 1 };
         // A packet may come to its first switch again.
-        let base_rtt = || if is_of_source { base_rtt(world, packet) } else { Time::ZERO };
+        let is_of_source = || world.forwarding.table().is_attached(row, packet.src);
+        let base_rtt = || if is_of_source() { base_rtt(world, packet) } else { Time::ZERO };
         let silent = self.pass(coming, world.gaps.flowlet.as_ref(), base_rtt);
         if !silent.is_empty() {
             hand_in(world, id, &silent);

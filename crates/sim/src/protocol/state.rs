@@ -17,28 +17,19 @@ pub(crate) trait ProtocolState: Protocol {
     /// What it keeps at a switch.
     type AtSwitch: SwitchState;
 
-    /// Which packets a switch, which may have hosts, has to hand to it, rather than only carry them.
-    fn takes_part(_: &World, _has_hosts: bool, _: &Self::AtSwitch) -> Part {
-        Part::None
+    /// Which packets a switch, which may have hosts, has to hand to it, rather than only carry them; `None`: none.
+    fn takes_part(_: &World, _has_hosts: bool, _: &Self::AtSwitch) -> Option<Part> {
+        None
     }
 }
 
 /// What part a protocol has in what a switch does with packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
-    /// None.
-    None,
     /// It takes packets of its own, or says how others leave.
     Routes,
     /// It also has a say in what enters queues.
     Queues,
-}
-
-impl Part {
-    /// That, if there is a reason for it.
-    pub(crate) fn if_so(self, is_so: bool) -> Self {
-        if is_so { self } else { Part::None }
-    }
 }
 
 /// What a protocol keeps at a host.
@@ -131,8 +122,8 @@ macro_rules! states {
             }
 
             /// The greatest part that any of them has at a switch, which may have hosts.
-            pub(crate) fn take_part(&self, world: &World, has_hosts: bool) -> Part {
-                Part::None$(.max(
+            pub(crate) fn take_part(&self, world: &World, has_hosts: bool) -> Option<Part> {
+                None$(.max(
                     <crate::protocol::$module::$Protocol as ProtocolState>::takes_part(world, has_hosts, &self.$module)
                 ))*
             }

@@ -107,11 +107,11 @@ impl Simulation {
             Some(rails) => {
                 nodes.extend((0..network.hosts()).map(|_| Node::InServer));
                 for (number, work) in (0..).zip(plan.hosts) {
-                    let ids = (0..rails.nics()).map(|rail| rails.nic(number, rail));
+                    let ids = (0..rails.ports()).map(|rail| rails.host(number, rail));
                     let host = |id| Host::new(&self.world, id, HostWork::default(), self.sampler(id));
                     let nics = ids.map(|id| (id, host(id))).collect();
                     let server = Server::new(number, nics, work, self.world.wiring.first_number);
-                    nodes[rails.nic(number, 0) as usize] = Node::Server(Box::new(server));
+                    nodes[rails.host(number, 0) as usize] = Node::Server(Box::new(server));
                 }
             }
         }

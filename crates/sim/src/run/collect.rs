@@ -152,8 +152,8 @@ pub(crate) fn collect(
         match &mut parts {
             Some((servers, parts)) => {
                 let ((src, _), (receiver, rail)) =
-                    (servers.rails.server(flow.src), servers.rails.server(flow.dst));
-                parts.push(FlowRecord { src, dst: receiver * servers.rails.nics() + rail, ..flow });
+                    (servers.rails.endpoint(flow.src), servers.rails.endpoint(flow.dst));
+                parts.push(FlowRecord { src, dst: receiver * servers.rails.ports() + rail, ..flow });
             }
             None => {
                 jobs.add(&flow);
@@ -183,12 +183,12 @@ pub(crate) fn collect(
     records.window_flows = window_flows.finish()?;
     if let Some((servers, parts)) = parts {
         let rails = &servers.rails;
-        let nic = |place| rails.nic(place / rails.nics(), place % rails.nics());
+        let nic = |place| rails.host(place / rails.ports(), place % rails.ports());
         let hand_on = |flow| {
             jobs.add(&flow);
             sink.flow(flow);
         };
-        records.parts = Some(join_parts(&parts.finish()?, rails.nics(), nic, hand_on)?);
+        records.parts = Some(join_parts(&parts.finish()?, rails.ports(), nic, hand_on)?);
     }
     records.jobs = jobs.finish();
 

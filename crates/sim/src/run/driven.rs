@@ -189,7 +189,7 @@ impl Driven {
 
     /// Number of hosts, or of servers, where these have several NICs.
     pub fn hosts(&self) -> u32 {
-        self.world.servers.as_ref().map_or(self.world.network.hosts(), |servers| servers.rails.servers())
+        self.world.servers.as_ref().map_or(self.world.network.hosts(), |servers| servers.rails.endpoints())
     }
 
     /// Starts a flow.
@@ -219,7 +219,7 @@ impl Driven {
                 self.to_self.push(Reverse((at, ticket)));
                 continue;
             }
-            let node = self.world.servers.as_ref().map_or(src, |servers| servers.rails.nic(src, 0));
+            let node = self.world.servers.as_ref().map_or(src, |servers| servers.rails.host(src, 0));
             let message = Message::Order { dst, bytes: bytes.max(Bytes(1)), ticket: ticket.0, class };
             executor.timer(node, at, message);
         }

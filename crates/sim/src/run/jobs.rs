@@ -1,4 +1,4 @@
-//! After the run: what ranks noted of their programs, and what flows tell of other jobs, becomes records.
+//! After the run: what ranks noted of their programs, and what flows show of other jobs, becomes records.
 
 use std::collections::BTreeMap;
 

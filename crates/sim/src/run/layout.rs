@@ -67,8 +67,8 @@ fn bipartition(network: &Network, rails: Option<&Rails>) -> Option<Vec<bool>> {
             // All NICs of a server are one node of the engine.
             let rails = rails.filter(|_| network.is_host(node)).into_iter();
             let nics = rails.flat_map(|rails| {
-                let (server, _) = rails.server(node);
-                (0..rails.nics()).map(move |rail| (rails.nic(server, rail), side))
+                let (server, _) = rails.endpoint(node);
+                (0..rails.ports()).map(move |rail| (rails.host(server, rail), side))
             });
             for (other, side) in others.chain(nics) {
                 match sides[other as usize] {

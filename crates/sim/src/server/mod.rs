@@ -148,7 +148,7 @@ impl Server {
         match message {
             Message::Packet(_) | Message::Grant(_) => {
                 let nic = ctx.world.network.channel(source & !BESIDE).to;
-                let rail = ctx.world.servers().rails.server(nic).1;
+                let rail = ctx.world.servers().rails.endpoint(nic).1;
                 self.at_nic(ctx, rail, message);
             }
             Message::Nic { rail } => {
@@ -250,7 +250,7 @@ impl Server {
         self.sending.insert(number, Sending { parts: count, group: job.group, whole: (bytes.0, rail) });
         for (rail, bytes) in parts {
             let Job { group, class, .. } = job;
-            let dst = servers.rails.nic(job.dst, rail);
+            let dst = servers.rails.host(job.dst, rail);
             let part = Message::Part { dst, bytes, number, group, class, is_stream: false };
             self.at_nic(ctx, rail, &part);
         }
@@ -265,7 +265,7 @@ impl Server {
             let Job { group, class, .. } = job;
             let is_new = self.streams.insert((rail, job.dst, group, class));
             let number = if is_new { self.number(ctx.world) } else { 0 };
-            let dst = ctx.world.servers().rails.nic(job.dst, rail);
+            let dst = ctx.world.servers().rails.host(job.dst, rail);
             let part = Message::Part { dst, bytes, number, group, class, is_stream: true };
             self.at_nic(ctx, rail, &part);
         }
@@ -338,7 +338,7 @@ impl Server {
             return;
         }
         let servers = ctx.world.servers();
-        let (src, number) = (servers.rails.server(key.src).0, key.flow);
+        let (src, number) = (servers.rails.endpoint(key.src).0, key.flow);
         let missing = self.receiving.remove(&(src, number));
         let missing = missing.unwrap_or_else(|| servers.parts(self.number, (src, number))) - 1;
         if missing > 0 {

@@ -52,7 +52,8 @@ impl Switch {
             || world.gaps.at_switches
             || world.has_timed_cuts(id)
             || protocols.reports.is_some()
-            || part == Part::Queues;
+            || part == Some(Part::Queues)
+            || !world.epochs.is_empty();
         let mut ports = Ports::new(world.specs(id), rules, false);
         if let Some(estimator) = routing.estimator() {
             let routed = routing.conga().is_some_and(|conga| conga.counts == Counts::Routed);
@@ -86,12 +87,13 @@ impl Switch {
     }
 }
 
-/// `is_special`: it takes samples or reports loads, does something when links are cut, or hands over what enters queues. `part` is what protocols have in its routes.
-fn duties(world: &World, fast_path: FastPath, is_special: bool, part: Part) -> Duties {
-    let World { forwarding, epochs, rules, .. } = world;
-    if is_special || !epochs.is_empty() {
+/// `is_special`: it takes samples, measures gaps, reports loads, has links that are cut, changes its routes during the run, or has a protocol that handles packets before their queue. `part` is
+/// what protocols have in its routes.
+fn duties(world: &World, fast_path: FastPath, is_special: bool, part: Option<Part>) -> Duties {
+    let World { forwarding, rules, .. } = world;
+    if is_special {
         Duties::Special
-    } else if part != Part::None || !forwarding.is_minimal() {
+    } else if part.is_some() || !forwarding.is_minimal() {
         Duties::Routes
     } else if rules.is_lossless() {
         Duties::Lossless

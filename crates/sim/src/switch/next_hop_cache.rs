@@ -31,7 +31,7 @@ impl NextHopHint {
     /// How the packet leaves, if it is known. The one question that is asked with every packet: a branch by one bit.
     #[inline(always)]
     pub(crate) fn port_queue(self) -> Option<PortQueue> {
-        if self.0 & NextHopHint::AMONG == 0 { Some(PortQueue::from_bits(self.0)) } else { None }
+        (self.0 & NextHopHint::AMONG == 0).then_some(PortQueue::from_bits(self.0))
     }
 
     /// The number of the set of ports among which one is drawn or decided on.
@@ -61,15 +61,17 @@ impl Hint for NextHopHint {
 #[derive(Debug, Default)]
 pub(crate) struct NextHopCache {
     entries: Option<Box<Entries>>,
-    /// Batches for which it is left alone, as most packets were not found in it.
-    rests: u16,
+    /// Batches for which it is bypassed, as most packets were not found in it.
+    bypassed_batches: u16,
 }
 
 impl NextHopCache {
-    /// Prefetches all entries.
+    /// Prefetches all entries, unless the next batch bypasses them.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        self.entries.as_deref().into_iter().for_each(prefetch_whole);
+        if self.bypassed_batches == 0 {
+            self.entries.as_deref().into_iter().for_each(prefetch_whole);
+        }
     }
 
     /// All entries.
@@ -80,16 +82,16 @@ impl NextHopCache {
     /// The entries for a batch, if it is worth looking into them.
     #[inline]
     pub(crate) fn for_batch(&mut self) -> Option<&mut Entries> {
-        if self.rests > 0 {
-            self.rests -= 1;
+        if self.bypassed_batches > 0 {
+            self.bypassed_batches -= 1;
             return None;
         }
         let entries = self.entries.get_or_insert_with(Entries::new);
-        if entries.seen >= ENOUGH {
-            if entries.missed > entries.seen / 2 {
-                self.rests = REST;
+        if entries.lookups >= CHECK_AFTER {
+            if entries.misses > entries.lookups / 2 {
+                self.bypassed_batches = BYPASS;
             }
-            (entries.seen, entries.missed) = (0, 0);
+            (entries.lookups, entries.misses) = (0, 0);
         }
         Some(entries)
     }
@@ -98,30 +100,30 @@ impl NextHopCache {
 /// Number of entries, as a power of two.
 const ENTRIES: u32 = 7;
 
-/// Packets after which it is asked whether most have been found.
-const ENOUGH: usize = 1024;
+/// Lookups after which the miss rate is checked.
+const CHECK_AFTER: usize = 1024;
 
-/// Batches until it is tried again: much more than those that take that many packets.
-const REST: u16 = 4096;
+/// Batches for which the cache is then bypassed: many more than those in which that many packets come.
+const BYPASS: u16 = 4096;
 
 /// By a hash of packets' ends and kinds.
 #[derive(Debug)]
 pub(crate) struct Entries {
     hops: [CachedHop; 1 << ENTRIES],
-    /// Packets that were looked for since it was last asked, and those that were not found.
-    seen: usize,
-    missed: usize,
+    /// Lookups and misses since the last check.
+    lookups: usize,
+    misses: usize,
 }
 
 impl Entries {
     fn new() -> Box<Self> {
-        Box::new(Entries { hops: [CachedHop::NONE; 1 << ENTRIES], seen: 0, missed: 0 })
+        Box::new(Entries { hops: [CachedHop::NONE; 1 << ENTRIES], lookups: 0, misses: 0 })
     }
 
-    /// This many packets are going to be looked for.
+    /// Counts lookups that follow.
     #[inline(always)]
-    pub(crate) fn expect(&mut self, packets: usize) {
-        self.seen += packets;
+    pub(crate) fn count_lookups(&mut self, packets: usize) {
+        self.lookups += packets;
     }
 
     /// The next hop of a packet; `find` says it if it is not in the cache.
@@ -134,7 +136,7 @@ impl Entries {
         let cached = &mut self.hops[place as usize];
         if cached.seen != seen || cached.kind != kind {
             *cached = find(packet);
-            self.missed += 1;
+            self.misses += 1;
         }
         cached
     }
@@ -180,7 +182,7 @@ impl CachedPortQueue {
     /// Packets of one kind leave in several queues.
     pub(crate) const HAS_QUEUES: u32 = 1 << 30;
 
-    /// The port_queue of a packet, of whose ports `choose` names one if there are several.
+    /// How a packet leaves, of whose ports `choose` names one if there are several.
     #[inline(always)]
     pub(crate) fn find(
         world: &World,
@@ -210,7 +212,7 @@ impl CachedPortQueue {
     #[inline(always)]
     pub(crate) fn hint(self, packet: &mut Packet, ports: &Ports, world: &World) -> NextHopHint {
         if self.0 < CachedPortQueue::HAS_QUEUES || self == CachedPortQueue::NONE {
-            // Without flags, and without an port_queue, the bits are those of the hint.
+            // Without flags, and without a port and queue, the bits are those of the hint.
             return NextHopHint(self.0);
         }
         if self.0 & CachedPortQueue::IS_CHOICE != 0 {

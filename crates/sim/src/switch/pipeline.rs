@@ -34,7 +34,7 @@ impl Switch {
         );
     }
 
-    /// [`Self::forward`] of a packet that nothing is known of before.
+    /// [`Self::forward`] of a packet without a hint.
     #[inline(never)]
     pub(crate) fn forward_without_hint(
         &mut self,
@@ -177,7 +177,7 @@ impl Switch {
                 passing(message).map_or(NextHopHint::NONE, |packet| ways.hashed(packet))
             });
         };
-        next_hops.expect(messages.count());
+        next_hops.count_lookups(messages.count());
         messages.annotate(|message| {
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
@@ -260,7 +260,7 @@ impl Switch {
     }
 }
 
-/// What a switch knows of the ways of packets before it handles them.
+/// What hints are computed from without the cache.
 struct Ways<'a> {
     rules: &'a Rules,
     ports: &'a Ports,

@@ -1,4 +1,4 @@
-//! What few switches do besides: they take samples, follow new routes, and take part in protocols.
+//! Switches with protocols, paths other than minimal ones, samples or changing routes.
 
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
@@ -209,11 +209,10 @@ impl Switch {
             self.sample(ctx);
             self.trace(ctx.now, packet);
         }
-        if packet.is_data() && self.gap_monitor.is_some() {
-            let here = (ctx.id, self.is_edge_of(ctx.world, packet.src));
-            if let Some(gap_monitor) = &mut self.gap_monitor {
-                gap_monitor.see(ctx.world, here, ctx.now, packet);
-            }
+        if packet.is_data()
+            && let Some(gap_monitor) = &mut self.gap_monitor
+        {
+            gap_monitor.see(ctx.world, (ctx.id, self.row), ctx.now, packet);
         }
         if self.protocols.reports.is_some() {
             self.report(ctx);

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use self::transfers::{Method, Operation, Schedule, Transfers};
+use crate::pattern::bytes_of;
 use crate::plan::Setting;
 use crate::program::{Accept, CollectiveKind, Program, RankBuilder, check};
 use crate::servers::Gpus as Known;
@@ -21,7 +22,7 @@ use crate::{NicSelection, ScaleUp, WorkloadError};
 use netloom_units::memory::Meter;
 use netloom_units::{Bytes, Rate, Time, narrow};
 
-/// CPUs of a GPU: its computation, its port of the scale-up tier, what takes no time.
+/// CPUs of a GPU: its computation, its port of the scale-up network, what takes no time.
 const CPUS: u16 = 3;
 const PORT: u16 = 1;
 const FREE: u16 = 2;
@@ -65,7 +66,7 @@ impl Gpus {
                 let is_joined = rails.is_some_and(|rails| rails.has_scale_up());
                 (1, if is_joined { of_server } else { 1 }, ScaleUp::default())
             }
-            Known::InServers { count, tier } => (count, count, tier),
+            Known::InServers { count, scale_up } => (count, count, scale_up),
         };
         let slowest =
             setting.placed.iter().map(|&host| setting.endpoints.rate(host).0 / u64::from(per_server));
@@ -193,7 +194,7 @@ pub(crate) const KINDS: usize = 8;
 pub(crate) struct Volume {
     /// Bytes of all that enter the network, and of the GPU that sends most.
     pub(crate) network: (u64, u64),
-    /// Bytes that go over the scale-up tier, likewise.
+    /// Bytes that go over the scale-up network, likewise.
     pub(crate) inside: (u64, u64),
 }
 
@@ -414,7 +415,7 @@ impl Builder<'_> {
             let mut pieces: Vec<Vec<u32>> = Vec::new();
             for chunk in 0..comm.chunks {
                 let part = channel * comm.chunks + chunk;
-                let bytes = share(size, part, comm.channels * comm.chunks);
+                let bytes = bytes_of(size, &[part], comm.channels * comm.chunks);
                 let tag = comm.tag + part * 2;
                 let mut ops: Vec<u32> = Vec::with_capacity(transfers.0.len());
                 for (index, transfer) in transfers.0.iter().enumerate() {
@@ -465,10 +466,4 @@ impl Builder<'_> {
         let tag = number.wrapping_mul(narrow::<u32>(KINDS)).wrapping_add(comm.kind.into());
         self.ops.part_of_gpu(begin, (tag, root), (kind, ranks, size));
     }
-}
-
-/// The bytes of one of several parts as equal as they can be.
-fn share(size: Bytes, part: u32, parts: u32) -> Bytes {
-    let end = |part: u32| narrow::<u64>(u128::from(size.0) * u128::from(part) / u128::from(parts));
-    Bytes(end(part + 1) - end(part))
 }

@@ -11,7 +11,7 @@ use crate::program::Action;
 use crate::random::{RngExt, Work};
 use crate::{
     GpuCollective, NicSelection, Pattern, Plan, PlanContext, ScaleUp, ScaleUpWiring, Servers, Wiring,
-    Workload,
+    Workload, find_stall,
 };
 
 /// Whose contributions are in a block.
@@ -226,7 +226,7 @@ fn bytes_are_those_of_the_closed_forms() {
             let (k, m) = (u64::from(inner), u64::from(n / inner));
             all(Operation::AllToAll, Method::Hierarchical, inner, s / k * (k - 1) + s / m * (m - 1));
         }
-        // Two trees: everything goes up once and down once; nobody sends more than twice the data.
+        // Two trees: everything goes up once and down once; no rank sends more than twice the data.
         let trees = sent(Operation::AllReduce, Method::DoubleBinaryTree, 1);
         assert_eq!(trees.iter().sum::<u64>(), 2 * (count - 1) * s);
         assert!(trees.iter().all(|&own| own <= 2 * s), "{trees:?}");
@@ -303,7 +303,7 @@ fn alpha_beta(plan: &mut Plan) -> (Time, Vec<Sent>) {
         note(&mut calls, host, now, &mut actions);
     }
     for (host, work) in plan.hosts.iter().enumerate() {
-        assert!(work.is_finished(), "host {host}: {:?}", work.unfinished());
+        assert!(work.is_finished(), "host {host}: {:?}", find_stall(std::iter::once(work), &[]));
     }
     (end, all)
 }

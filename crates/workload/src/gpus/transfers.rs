@@ -6,7 +6,7 @@ use netloom_units::{Bytes, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::pattern::Algorithm;
+use crate::pattern::{Algorithm, bytes_of};
 
 /// A collective operation, called and measured as NCCL does: S is the size of the whole buffer of a rank, which is what `nccl-tests` prints as
 /// size (NVIDIA, nccl-tests, doc/PERFORMANCE.md). n is the number of ranks.
@@ -181,15 +181,9 @@ impl Schedule {
         }
     }
 
-    /// The bytes of some blocks of a buffer; parts are as equal as they can be.
+    /// The bytes of some blocks of a buffer.
     pub(crate) fn bytes(&self, size: Bytes, blocks: &[u32]) -> Bytes {
-        let parts = u64::from(self.parts());
-        let end = |part: u64| narrow::<u64>(u128::from(size.0) * u128::from(part) / u128::from(parts));
-        let bytes = |&block: &u32| {
-            let part = u64::from(block) % parts;
-            end(part + 1) - end(part)
-        };
-        Bytes(blocks.iter().map(bytes).fold(0, u64::saturating_add))
+        bytes_of(size, blocks, self.parts())
     }
 
     /// What a rank sends in all.

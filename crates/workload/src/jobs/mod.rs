@@ -27,13 +27,13 @@ pub struct Job {
     /// What tables call it; its flows are of the group of this name.
     pub name: String,
     /// What it does: a kind of workload that has an end, with its fields, such as `{ kind = "collective", size = "64MiB" }`. Not `mix`, whose parts
-    /// are jobs of their own, and not what sends at a load (`poisson`, `bernoulli`, `bursty`, `hotspot`).
+    /// are jobs of their own, not `idle`, not `astra-sim`, which goes into `[workload]`, and not what sends at a load (`poisson`, `bernoulli`, `bursty`, `hotspot`).
     pub workload: Pattern,
     /// Number of ranks; if not given, as many as the workload's files have or as there are hosts in its `placement`, else all hosts that no job before it
     /// has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u32>,
-    /// Where the ranks sit, among the hosts (servers, where these have several NICs) that no other job has: `packed`, on those of the lowest numbers;
+    /// Where the ranks sit, among the hosts (with `servers`, these or their GPUs) that no other job has: `packed`, on those of the lowest numbers;
     /// `random`, drawn from the seed; `round-robin-leaves`, on one host of every leaf switch in turn; `by-rail`, on one host of every leaf switch of a pod
     /// in turn, pod after pod, so that consecutive ranks are on different rails; `{ hosts = [0, "h5"] }`, rank by rank; `{ file = "ranks.txt" }`, a
     /// host per line.

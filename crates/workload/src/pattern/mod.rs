@@ -36,6 +36,7 @@ pub use astra_sim::{AstraSim, NetworkModel};
 pub use bernoulli::Bernoulli;
 pub use bursty::Bursty;
 pub use chakra::Chakra;
+pub(crate) use collective::bytes_of;
 pub use collective::{Algorithm, Collective};
 pub use flow_list::FlowList;
 pub use goal::Goal;

@@ -20,7 +20,7 @@ pub enum CollectiveKind {
     Broadcast,
     /// One rank gets the sum.
     Reduce,
-    /// Nobody goes on before all have come.
+    /// No rank goes on before all have arrived.
     Barrier,
 }
 

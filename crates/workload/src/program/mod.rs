@@ -235,7 +235,7 @@ impl Placed {
 
     /// Whether any rank calculates.
     pub(crate) fn calculates(&self) -> bool {
-        let calculates = |op: &Op| op.kind == OpKind::Calc && op.value > 0;
+        let calculates = |op: &Op| op.computes() && op.value > 0;
         self.program.ranks.iter().any(|rank| rank.ops.iter().any(calculates))
     }
 

@@ -133,6 +133,11 @@ impl Observer {
         self.sending
     }
 
+    /// Whether a repetition has begun and its end has not been noted.
+    pub(super) fn is_in_round(&self) -> bool {
+        self.log.rounds.last().is_some_and(|round| round.end.is_none())
+    }
+
     /// A repetition begins.
     pub(super) fn begin_round(&mut self, now: Time) {
         self.log.rounds.push(RoundLog { start: now, ..RoundLog::default() });

@@ -23,8 +23,6 @@ pub(crate) struct Runner {
     rounds_left: u32,
     /// Operations of this round that have not finished.
     left: u32,
-    /// Whether this round's end has been noted; true before the first one.
-    has_ended_round: bool,
     /// Per operation: how many others it waits for; once it is ready the next in the queue it stands in (the count is
     /// no longer needed); [`FINISHED`] in the end.
     state: Box<[u32]>,
@@ -120,7 +118,6 @@ impl Runner {
             start,
             rounds_left: placed.program.rounds,
             left: 0,
-            has_ended_round: true,
             state: vec![0; program.ops.len()].into(),
             ready: VecDeque::new(),
             cpus: vec![Cpu { busy: false, queue: Queue::EMPTY }; program.cpus.into()].into(),
@@ -264,8 +261,7 @@ impl Runner {
             while let Some(op) = self.ready.pop_front() {
                 self.start(op, now, actions);
             }
-            if self.left == 0 && !self.has_ended_round {
-                self.has_ended_round = true;
+            if self.left == 0 && self.observer.is_in_round() {
                 self.observer.end_round(now);
             }
             // Before the first round nothing is left either; messages that come earlier wait in the mailbox.
@@ -273,7 +269,6 @@ impl Runner {
                 return self.observer.end_call(now, self.left == 0);
             }
             self.rounds_left -= 1;
-            self.has_ended_round = false;
             self.begin_round(now);
         }
     }

@@ -14,14 +14,14 @@ pub(super) enum Waits {
     ToBegin,
     /// For a message of this rank with this tag, each of which may be [`ANY`].
     For(u32, u32),
-    /// For its transport to be done with so many messages that it sent.
+    /// For its transport to be done with this number of messages that it sent.
     ForTransport(u32),
     /// For the end of a calculation.
     ForCalculation,
 }
 
 /// Follows the ranks that wait for each other, from the first that has not finished to where it ends: at a message that was sent and did not come, or
-/// in a circle. `runners` are those of one program that are known, in order of their ranks; `named` says what a rank is called. `None` if all have
+/// in a cycle. `runners` are those of one program that are known, in order of their ranks; `named` says what a rank is called. `None` if all have
 /// finished.
 pub(crate) fn describe(runners: &[&Runner], named: impl Fn(u32) -> String) -> Option<String> {
     let waiting = runners.iter().filter(|runner| !runner.is_finished()).count();
@@ -56,7 +56,7 @@ pub(crate) fn describe(runners: &[&Runner], named: impl Fn(u32) -> String) -> Op
             return Some(text + ", which never sends it");
         }
         if passed.contains(&next) {
-            return Some(text + ", which has not sent it, as it waits itself: a circle");
+            return Some(text + ", which has not sent it, as it waits itself: a cycle");
         }
         if passed.len() == MOST_RANKS {
             return Some(text + ", which has not sent it, …");
@@ -105,7 +105,7 @@ mod tests {
             said(&runners).unwrap(),
             "3 of 3 ranks have not finished: rank 0 waits for a message of rank 2 with tag 5, which has not sent it, as rank 2 waits for a \
              message of rank 1 with tag 5, which has not sent it, as rank 1 waits for a message of rank 0 with tag 5, which has not sent it, as \
-             it waits itself: a circle"
+             it waits itself: a cycle"
         );
         let mut actions = Vec::new();
         runners[0].on_wake(Time(9), 2, &mut actions);

@@ -23,7 +23,7 @@ impl ProtocolState for Conga {
     type AtHost = ();
     type AtSwitch = ();
 
-    fn takes_part(world: &World, _: bool, (): &()) -> Part {
-        Part::Routes.if_so(world.routing.conga().is_some())
+    fn takes_part(world: &World, _: bool, (): &()) -> Option<Part> {
+        world.routing.conga().is_some().then_some(Part::Routes)
     }
 }

@@ -30,7 +30,7 @@ impl ProtocolState for EdgeSignals {
     type AtHost = ();
     type AtSwitch = ReorderQueues;
 
-    fn takes_part(world: &World, _: bool, _: &ReorderQueues) -> Part {
-        Part::Routes.if_so(world.routing.has_edges())
+    fn takes_part(world: &World, _: bool, _: &ReorderQueues) -> Option<Part> {
+        world.routing.has_edges().then_some(Part::Routes)
     }
 }

@@ -34,9 +34,9 @@ impl ProtocolState for Flowcut {
     type AtHost = PausedClasses;
     type AtSwitch = ();
 
-    fn takes_part(world: &World, has_hosts: bool, (): &()) -> Part {
+    fn takes_part(world: &World, has_hosts: bool, (): &()) -> Option<Part> {
         // Where only first switches count, those between them carry acknowledgements like any packet.
         let counts = world.routing.counted_flowcuts().is_some();
-        Part::Routes.if_so(counts && (has_hosts || world.routing.placement != Placement::Ingress))
+        (counts && (has_hosts || world.routing.placement != Placement::Ingress)).then_some(Part::Routes)
     }
 }

@@ -29,7 +29,7 @@ impl ProtocolState for Qcn {
     type AtHost = Limiters;
     type AtSwitch = CongestionPoints;
 
-    fn takes_part(world: &World, _: bool, _: &CongestionPoints) -> Part {
-        Part::Queues.if_so(world.fabric.options.qcn.is_some())
+    fn takes_part(world: &World, _: bool, _: &CongestionPoints) -> Option<Part> {
+        world.fabric.options.qcn.is_some().then_some(Part::Queues)
     }
 }

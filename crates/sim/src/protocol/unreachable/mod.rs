@@ -38,7 +38,7 @@ impl ProtocolState for Unreachable {
     type AtHost = ();
     type AtSwitch = NotifiedCuts;
 
-    fn takes_part(_: &World, _: bool, cuts: &NotifiedCuts) -> Part {
-        Part::Queues.if_so(!cuts.is_empty())
+    fn takes_part(_: &World, _: bool, cuts: &NotifiedCuts) -> Option<Part> {
+        (!cuts.is_empty()).then_some(Part::Queues)
     }
 }

@@ -142,7 +142,7 @@ impl Groups {
             None if is_all(name) => 0,
             None if self.by_name.is_empty() => {
                 return Err(format!(
-                    "there is no group \"{}\": `groups` names the file that says who is in which",
+                    "there is no group \"{}\": `groups` names the file that lists the ranks of each group",
                     shorten(name)
                 ));
             }

@@ -171,14 +171,18 @@ impl Operation {
 
     /// The size of some blocks.
     fn bytes(&self, blocks: &[u32]) -> Bytes {
-        let parts = self.algorithm.parts(self.ranks);
-        let end = |block: u64| narrow::<u64>(u128::from(self.size.0) * u128::from(block) / u128::from(parts));
-        let bytes = |&block: &u32| match parts {
-            1 => self.size.0,
-            _ => end(u64::from(block) + 1) - end(u64::from(block)),
-        };
-        Bytes(blocks.iter().map(bytes).fold(0, u64::saturating_add))
+        bytes_of(self.size, blocks, self.algorithm.parts(self.ranks))
     }
+}
+
+/// The bytes of some blocks of a buffer in `parts` parts as equal as they can be: block b is as large as part b modulo `parts`.
+pub(crate) fn bytes_of(size: Bytes, blocks: &[u32], parts: u32) -> Bytes {
+    let end = |part: u64| narrow::<u64>(u128::from(size.0) * u128::from(part) / u128::from(parts));
+    let bytes = |&block: &u32| {
+        let part = u64::from(block % parts);
+        end(part + 1) - end(part)
+    };
+    Bytes(blocks.iter().map(bytes).fold(0, u64::saturating_add))
 }
 
 #[cfg(test)]

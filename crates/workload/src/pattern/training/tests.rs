@@ -7,7 +7,7 @@ use crate::pattern::tests::network;
 use crate::program::testing::{Event, execute};
 use crate::{
     CollectiveKind, NicSelection, Pattern, PlanContext, ScaleUp, ScaleUpWiring, Servers, Workload,
-    WorkloadError,
+    WorkloadError, find_stall,
 };
 
 fn plan_of(step: TrainingStep, gpus: u32) -> Result<Plan, WorkloadError> {
@@ -46,7 +46,7 @@ fn sent(step: TrainingStep, gpus: u32) -> BTreeMap<String, (u64, u64)> {
         }
     });
     for host in &plan.hosts {
-        assert!(host.is_finished(), "{:?}", host.unfinished());
+        assert!(host.is_finished(), "{:?}", find_stall(std::iter::once(host), &[]));
     }
     assert_eq!(messages, total);
     let ends = |of: &Vec<u64>| (*of.iter().min().unwrap(), *of.iter().max().unwrap());
