@@ -34,7 +34,13 @@ fn charming() -> PathBuf {
 /// What Cargo says of the workspace.
 fn metadata(options: &[&str]) -> Output {
     Command::new(env::var_os("CARGO").expect("Cargo sets CARGO"))
-        .args(["metadata", "--format-version=1", "--locked", "--filter-platform"])
+        .args([
+            "metadata",
+            "--format-version=1",
+            "--locked",
+            "--features=sources-of-charts",
+            "--filter-platform",
+        ])
         .arg(env::var_os("TARGET").expect("Cargo sets TARGET"))
         .args(options)
         .current_dir(env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets CARGO_MANIFEST_DIR"))

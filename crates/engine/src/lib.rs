@@ -78,7 +78,9 @@ mod windows;
 mod worker;
 
 pub use engine::{END_OF_TIME, Engine, Progress, Run};
-pub use model::{Batch, Due, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled};
+pub use model::{
+    AnyScheduler, Batch, Due, DynScheduler, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled,
+};
 pub use partition::{contiguous, deferred_nodes};
 pub use session::Session;
 pub use setup::{Bipartition, EngineError, Setup};

@@ -236,3 +236,75 @@ pub trait Scheduler<P> {
     /// The node holds something for what drives the run from outside: [`Session::take_reports`](crate::Session::take_reports) names the node, and the session `pauses` or not.
     fn report(&mut self, pauses: bool);
 }
+
+/// A [`Scheduler`] as an object: its methods without generic arguments.
+pub trait DynScheduler<P> {
+    /// See [`Scheduler::send`].
+    fn send(&mut self, to: NodeIndex, source: u32, at: Time, payload: P);
+    /// See [`Scheduler::timer`].
+    fn timer(&mut self, at: Time, payload: P);
+    /// See [`Scheduler::next_timer`].
+    fn next_timer(&self) -> Time;
+    /// See [`Scheduler::due_timer`].
+    fn due_timer(&mut self, before: Time) -> Option<(Time, P)>;
+    /// See [`Scheduler::tally`].
+    fn tally(&mut self, amount: u64);
+    /// See [`Scheduler::report`].
+    fn report(&mut self, pauses: bool);
+}
+
+impl<P, S: Scheduler<P>> DynScheduler<P> for S {
+    fn send(&mut self, to: NodeIndex, source: u32, at: Time, payload: P) {
+        Scheduler::send(self, to, source, at, payload);
+    }
+
+    fn timer(&mut self, at: Time, payload: P) {
+        Scheduler::timer(self, at, payload);
+    }
+
+    fn next_timer(&self) -> Time {
+        Scheduler::next_timer(self)
+    }
+
+    fn due_timer(&mut self, before: Time) -> Option<(Time, P)> {
+        Scheduler::due_timer(self, before)
+    }
+
+    fn tally(&mut self, amount: u64) {
+        Scheduler::tally(self, amount);
+    }
+
+    fn report(&mut self, pauses: bool) {
+        Scheduler::report(self, pauses);
+    }
+}
+
+/// Any scheduler behind a reference. A model is compiled once for all schedulers that it is given in this form, which take an indirect call for
+/// each message and timer: a model of many thousand lines takes long to compile.
+pub struct AnyScheduler<'a, P>(pub &'a mut dyn DynScheduler<P>);
+
+impl<P> Scheduler<P> for AnyScheduler<'_, P> {
+    fn send_with(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P) {
+        self.0.send(to, source, at, make());
+    }
+
+    fn timer(&mut self, at: Time, payload: P) {
+        self.0.timer(at, payload);
+    }
+
+    fn next_timer(&self) -> Time {
+        self.0.next_timer()
+    }
+
+    fn due_timer(&mut self, before: Time) -> Option<(Time, P)> {
+        self.0.due_timer(before)
+    }
+
+    fn tally(&mut self, amount: u64) {
+        self.0.tally(amount);
+    }
+
+    fn report(&mut self, pauses: bool) {
+        self.0.report(pauses);
+    }
+}

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use netloom_units::{Time, narrow};
 
-use crate::model::{Due, Model, NodeIndex, Scheduler, TIMER};
+use crate::model::{AnyScheduler, Due, Model, NodeIndex, Scheduler, TIMER};
 
 /// Runs `model` until nothing is left to happen and returns the nodes and the number of messages handled.
 pub fn run<M: Model>(model: &M, nodes: Vec<M::Node>) -> (Vec<M::Node>, u64) {
@@ -34,7 +34,7 @@ impl<M: Model> Stepper<M> {
         let mut events = EventList { now: Time::ZERO, node: 0, heap: BinaryHeap::new(), sequence: 0 };
         for (id, node) in nodes.iter_mut().enumerate() {
             events.node = narrow::<NodeIndex>(id);
-            model.start(node, narrow::<NodeIndex>(id), &mut events);
+            model.start(node, narrow::<NodeIndex>(id), &mut AnyScheduler(&mut events));
         }
         let advance_at = vec![Time::MAX; nodes.len()];
         Stepper { nodes, events, advance_at, messages: 0 }
@@ -59,14 +59,14 @@ impl<M: Model> Stepper<M> {
         let next = match payload {
             Some(mut payload) => {
                 *messages += u64::from(source != TIMER);
-                model.handle(node, id, Due { at, source }, &mut payload, events);
+                model.handle(node, id, Due { at, source }, &mut payload, &mut AnyScheduler(events));
                 Some(at)
             }
             None => {
                 if advance_at[id as usize] == at {
                     advance_at[id as usize] = Time::MAX;
                 }
-                model.advance(node, id, at + Time(1), events)
+                model.advance(node, id, at + Time(1), &mut AnyScheduler(events))
             }
         };
         if let Some(next) = next.filter(|&next| next < advance_at[id as usize]) {

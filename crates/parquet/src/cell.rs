@@ -7,11 +7,12 @@ use parquet::basic::LogicalType;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 
 use crate::Error;
+use crate::stored::Stored;
 
 /// A value that is a cell of a table.
 pub trait Cell: Sized {
     /// How the format stores it.
-    type Stored: DataType;
+    type Stored: Stored;
 
     /// What the stored value means; nothing where it means itself.
     fn meaning() -> Option<LogicalType>;

@@ -30,12 +30,14 @@
 mod cell;
 mod error;
 mod reader;
+mod stored;
 mod writer;
 mod zstd;
 
 pub use cell::Cell;
 pub use error::Error;
 pub use reader::{RowGroup, Table, read};
+pub use stored::Stored;
 pub use writer::{Field, GroupWriter, Writer};
 
 /// Rows that a row group should hold: enough to compress well, few enough to be held in memory.

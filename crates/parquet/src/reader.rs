@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::column::page::PageReader;
-use parquet::column::reader::{get_column_reader, get_typed_column_reader};
 use parquet::data_type::{DataType, Int32Type, Int64Type};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
+use crate::stored::Stored;
 use crate::zstd::ZstdPages;
 use crate::{Cell, Error};
 
@@ -181,11 +181,7 @@ impl RowGroup<'_> {
     }
 
     /// Reads a column whose stored type is known to be `D`.
-    fn values<D: DataType>(
-        &self,
-        index: usize,
-        column: &ColumnDescriptor,
-    ) -> Result<Vec<Option<D::T>>, Error> {
+    fn values<D: Stored>(&self, index: usize, column: &ColumnDescriptor) -> Result<Vec<Option<D::T>>, Error> {
         if column.max_rep_level() > 0 || column.max_def_level() > 1 {
             return Err(mistyped(column, "single values"));
         }
@@ -200,17 +196,7 @@ impl RowGroup<'_> {
                 return Err(Error::Compression { column: column.name().to_owned(), codec });
             }
         };
-        let reader = get_column_reader(chunk.column_descr_ptr(), pages);
-        let mut reader = get_typed_column_reader::<D>(reader);
-        let (mut values, mut levels) = (Vec::new(), Vec::new());
-        let mut count = 0;
-        while count < rows {
-            let (read, ..) = reader.read_records(rows - count, Some(&mut levels), None, &mut values)?;
-            if read == 0 {
-                return Err(Error::Broken);
-            }
-            count += read;
-        }
+        let (values, levels) = D::read(chunk.column_descr_ptr(), pages, rows)?;
         if column.max_def_level() == 0 {
             return Ok(values.into_iter().map(Some).collect());
         }
@@ -250,7 +236,7 @@ mod tests {
     use super::*;
     use crate::{Field, Writer};
 
-    fn file(fields: &[Field], fill: impl Fn(&mut crate::GroupWriter<'_, &mut File>)) -> File {
+    fn file(fields: &[Field], fill: impl Fn(&mut crate::GroupWriter<'_, '_>)) -> File {
         let mut file = tempfile::tempfile().unwrap();
         let mut writer = Writer::new(&mut file, fields).unwrap();
         for _ in 0..2 {

@@ -11,7 +11,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use crate::{Cell, Error};
+use crate::{Cell, Error, Stored};
 
 /// Name and type of a column.
 #[derive(Clone, Debug)]
@@ -39,14 +39,17 @@ impl Field {
 }
 
 /// Writes a table; equal rows in equal groups give equal bytes.
-pub struct Writer<W: Write + Send>(SerializedFileWriter<W>);
+pub struct Writer<'w>(SerializedFileWriter<Output<'w>>);
 
-impl<W: Write + Send> Writer<W> {
+/// Where a table goes.
+type Output<'w> = Box<dyn Write + Send + 'w>;
+
+impl<'w> Writer<'w> {
     /// Starts a table of these columns.
     ///
     /// # Errors
     /// If the output fails.
-    pub fn new(output: W, fields: &[Field]) -> Result<Self, Error> {
+    pub fn new(output: impl Write + Send + 'w, fields: &[Field]) -> Result<Self, Error> {
         Writer::with_metadata(output, fields, &[])
     }
 
@@ -54,7 +57,11 @@ impl<W: Write + Send> Writer<W> {
     ///
     /// # Errors
     /// If the output fails.
-    pub fn with_metadata(output: W, fields: &[Field], metadata: &[(&str, &str)]) -> Result<Self, Error> {
+    pub fn with_metadata(
+        output: impl Write + Send + 'w,
+        fields: &[Field],
+        metadata: &[(&str, &str)],
+    ) -> Result<Self, Error> {
         let metadata: Vec<KeyValue> = metadata
             .iter()
             .map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()))
@@ -64,22 +71,26 @@ impl<W: Write + Send> Writer<W> {
             .set_created_by("netloom".to_owned())
             .set_compression(Compression::SNAPPY)
             .set_key_value_metadata((!metadata.is_empty()).then_some(metadata));
-        Writer::with_properties(output, fields, properties.build())
+        Writer::with_properties(Box::new(output), fields, properties.build())
     }
 
     /// Starts a table that is soon read again and then gone: values as they are, without dictionaries and statistics.
     ///
     /// # Errors
     /// If the output fails.
-    pub fn temporary(output: W, fields: &[Field]) -> Result<Self, Error> {
+    pub fn temporary(output: impl Write + Send + 'w, fields: &[Field]) -> Result<Self, Error> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_dictionary_enabled(false)
             .set_statistics_enabled(EnabledStatistics::None);
-        Writer::with_properties(output, fields, properties.build())
+        Writer::with_properties(Box::new(output), fields, properties.build())
     }
 
-    fn with_properties(output: W, fields: &[Field], properties: WriterProperties) -> Result<Self, Error> {
+    fn with_properties(
+        output: Output<'w>,
+        fields: &[Field],
+        properties: WriterProperties,
+    ) -> Result<Self, Error> {
         let fields: Result<_, Error> =
             fields.iter().map(|field| (field.build)(field).map(Arc::new)).collect();
         let schema = Type::group_type_builder("rows").with_fields(fields?).build()?;
@@ -90,7 +101,7 @@ impl<W: Write + Send> Writer<W> {
     ///
     /// # Errors
     /// If the output fails.
-    pub fn row_group(&mut self) -> Result<GroupWriter<'_, W>, Error> {
+    pub fn row_group(&mut self) -> Result<GroupWriter<'_, 'w>, Error> {
         Ok(GroupWriter(self.0.next_row_group()?))
     }
 
@@ -105,9 +116,9 @@ impl<W: Write + Send> Writer<W> {
 }
 
 /// Writes the columns of a row group in their order.
-pub struct GroupWriter<'a, W: Write + Send>(SerializedRowGroupWriter<'a, W>);
+pub struct GroupWriter<'g, 'w>(SerializedRowGroupWriter<'g, Output<'w>>);
 
-impl<W: Write + Send> GroupWriter<'_, W> {
+impl GroupWriter<'_, '_> {
     /// Writes the next column.
     ///
     /// # Errors
@@ -154,7 +165,7 @@ impl<W: Write + Send> GroupWriter<'_, W> {
         let nameless = |number| Error::Nameless { column: writer.get_descriptor().name().to_owned(), number };
         let name = |place: usize| names.get(place).cloned().ok_or_else(|| nameless(place));
         let stored = places.into_iter().map(name).collect::<Result<Vec<_>, _>>()?;
-        writer.write_batch(&stored, None, None)?;
+        ByteArrayType::write(&mut column, &stored, None)?;
         Ok(column.close()?)
     }
 
@@ -164,7 +175,7 @@ impl<W: Write + Send> GroupWriter<'_, W> {
         levels: Option<&[i16]>,
     ) -> Result<(), Error> {
         let mut column = self.next()?;
-        column.typed::<C::Stored>().write_batch(stored, levels, None)?;
+        C::Stored::write(&mut column, stored, levels)?;
         Ok(column.close()?)
     }
 

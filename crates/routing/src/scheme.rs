@@ -217,12 +217,19 @@ impl Routing {
         }
     }
 
-    /// Refuses networks whose hosts do not have the numbers that the scheme needs, or that are not connected where it needs a connected network. Whether a tree is needed says
-    /// [`Self::needs_tree`].
+    /// Refuses networks that are no trees where the scheme needs one, whose hosts do not have the numbers that it needs, or that are not connected where it needs a connected
+    /// network.
     ///
     /// # Errors
     /// Names the field to change and says what would be valid.
     pub fn fits(&self, network: &Network) -> Result<(), Invalid> {
+        if self.needs_tree() && !network.is_tree() {
+            let (field, name) = self.asks_for_tree();
+            let why = network.why_no_tree().map(|why| format!(": {why}")).unwrap_or_default();
+            let (expected, found) =
+                (format!("a tree topology for {name}"), format!("{}{why}", network.name()));
+            return Err(Invalid { field: field.into(), expected, found });
+        }
         let fits = self.selector.facts().digits != Digits::Leaf || mod_k::leaves_are_alike(network);
         let expected = "\"host\", or as many hosts at every leaf switch, numbered one leaf after the other";
         Invalid::unless(fits, "selector.by", expected, format!("\"leaf\" on {}", network.name()))?;

@@ -2,7 +2,9 @@
 
 use std::marker::PhantomData;
 
-use netloom_engine::{Batch, Due, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled};
+use netloom_engine::{
+    Batch, Due, DynScheduler, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled,
+};
 use netloom_fabric::{Packet, Ports};
 use netloom_topology::NodeId;
 use netloom_units::Time;
@@ -12,7 +14,6 @@ use crate::ctx::Ctx;
 use crate::host::Host;
 use crate::message::Message;
 use crate::server::Server;
-use crate::server::nic_timers::Engine;
 use crate::switch::next_hop_cache::NextHopHint;
 use crate::switch::queueing::{Drops, KeepsAll, Queueing, Trims};
 use crate::switch::{Duties, Switch};
@@ -410,7 +411,7 @@ fn run_first_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Ba
 
 #[cold]
 #[inline(never)]
-fn advance_server(node: &mut Node, ctx: &mut Ctx<'_, dyn Engine + '_>) -> Option<Time> {
+fn advance_server(node: &mut Node, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>) -> Option<Time> {
     let Node::Server(server) = node else { return None };
     server.advance(ctx)
 }

@@ -286,7 +286,7 @@ enum Growing {
 
 struct Table<R> {
     name: &'static str,
-    rows: tables::Rows<R, BufWriter<File>>,
+    rows: tables::Rows<'static, R>,
     /// The same file.
     file: File,
 }

@@ -1,7 +1,8 @@
-//! Tables in memory, column by column, for those who do not read files.
+//! Tables in memory, column by column: for those who do not read files, and on the way to a file.
 
 use std::sync::Arc;
 
+use netloom_parquet::{Error, Field, GroupWriter};
 use netloom_units::{Rate, Time};
 
 use super::column::{Name, Names, Optional, Plain};
@@ -13,6 +14,35 @@ pub struct TableColumn {
     pub name: &'static str,
     /// Its values, one per row.
     pub values: Values,
+}
+
+impl TableColumn {
+    /// Its name and type in a file.
+    pub(super) fn field(&self) -> Field {
+        match self.values {
+            Values::Bool(_) => Field::of::<bool>(self.name),
+            Values::U8(_) => Field::of::<u8>(self.name),
+            Values::U32(_) => Field::of::<u32>(self.name),
+            Values::U64(_) => Field::of::<u64>(self.name),
+            Values::OptionalU64(_) => Field::optional::<u64>(self.name),
+            Values::F64(_) => Field::of::<f64>(self.name),
+            Values::Text(_) | Values::Names { .. } => Field::of::<String>(self.name),
+        }
+    }
+
+    /// Writes it as the next column of a row group.
+    pub(super) fn write(self, group: &mut GroupWriter<'_, '_>) -> Result<(), Error> {
+        match self.values {
+            Values::Bool(values) => group.column(values),
+            Values::U8(values) => group.column(values),
+            Values::U32(values) => group.column(values),
+            Values::U64(values) => group.column(values),
+            Values::OptionalU64(values) => group.optional_column(values),
+            Values::F64(values) => group.column(values),
+            Values::Text(values) => group.column(values),
+            Values::Names { places, names } => group.names(places.into_iter().map(usize::from), &names),
+        }
+    }
 }
 
 /// The values of a column. Times are picoseconds, rates bits per second.
@@ -74,13 +104,18 @@ impl<V: Whole> ByColumn<Option<V>> for Optional {
 
 impl ByColumn<u16> for Name {
     fn empty(&self, rows: usize, names: &Names) -> TableColumn {
-        let values = Values::Names { places: Vec::with_capacity(rows), names: (self.1)(names).to_vec() };
+        let values = match names.are_numbers {
+            true => Values::Text(Vec::with_capacity(rows)),
+            false => Values::Names { places: Vec::with_capacity(rows), names: (self.1)(names).to_vec() },
+        };
         TableColumn { name: self.0, values }
     }
 
     fn extend(&self, values: &mut Values, cells: impl Iterator<Item = u16>) {
-        if let Values::Names { places, .. } = values {
-            places.extend(cells);
+        match values {
+            Values::Names { places, .. } => places.extend(cells),
+            Values::Text(numbers) => numbers.extend(cells.map(|number| number.to_string())),
+            _ => unreachable!("`empty` has made one of these"),
         }
     }
 }

@@ -1,8 +1,6 @@
 //! Columns: what a record's field looks like in a table, and how it comes back.
 
-use std::io::Write;
-
-use netloom_parquet::{Cell, Error, Field, GroupWriter, RowGroup};
+use netloom_parquet::{Cell, Error, RowGroup};
 
 use crate::records::Records;
 
@@ -36,15 +34,8 @@ impl Names {
     }
 }
 
-/// How a field of a record becomes a column and comes back.
+/// How a field of a record comes back from a column.
 pub(super) trait Column<V> {
-    fn field(&self) -> Field;
-    fn write<W: Write + Send>(
-        &self,
-        values: impl Iterator<Item = V>,
-        names: &Names,
-        group: &mut GroupWriter<'_, W>,
-    ) -> Result<(), Error>;
     fn read(&self, group: &RowGroup<'_>, names: &Names) -> Result<Vec<V>, Error>;
 }
 
@@ -52,19 +43,6 @@ pub(super) trait Column<V> {
 pub(super) struct Plain(pub(super) &'static str);
 
 impl<C: Cell> Column<C> for Plain {
-    fn field(&self) -> Field {
-        Field::of::<C>(self.0)
-    }
-
-    fn write<W: Write + Send>(
-        &self,
-        values: impl Iterator<Item = C>,
-        _: &Names,
-        group: &mut GroupWriter<'_, W>,
-    ) -> Result<(), Error> {
-        group.column(values)
-    }
-
     fn read(&self, group: &RowGroup<'_>, _: &Names) -> Result<Vec<C>, Error> {
         group.column(self.0)
     }
@@ -74,19 +52,6 @@ impl<C: Cell> Column<C> for Plain {
 pub(super) struct Optional(pub(super) &'static str);
 
 impl<C: Cell> Column<Option<C>> for Optional {
-    fn field(&self) -> Field {
-        Field::optional::<C>(self.0)
-    }
-
-    fn write<W: Write + Send>(
-        &self,
-        values: impl Iterator<Item = Option<C>>,
-        _: &Names,
-        group: &mut GroupWriter<'_, W>,
-    ) -> Result<(), Error> {
-        group.optional_column(values)
-    }
-
     fn read(&self, group: &RowGroup<'_>, _: &Names) -> Result<Vec<Option<C>>, Error> {
         group.optional_column(self.0)
     }
@@ -96,22 +61,6 @@ impl<C: Cell> Column<Option<C>> for Optional {
 pub(super) struct Name(pub(super) &'static str, pub(super) fn(&Names) -> &[String]);
 
 impl Column<u16> for Name {
-    fn field(&self) -> Field {
-        Field::of::<String>(self.0)
-    }
-
-    fn write<W: Write + Send>(
-        &self,
-        values: impl Iterator<Item = u16>,
-        names: &Names,
-        group: &mut GroupWriter<'_, W>,
-    ) -> Result<(), Error> {
-        match names.are_numbers {
-            true => group.column(values.map(|number| number.to_string())),
-            false => group.names(values.map(usize::from), (self.1)(names)),
-        }
-    }
-
     fn read(&self, group: &RowGroup<'_>, names: &Names) -> Result<Vec<u16>, Error> {
         if names.are_numbers {
             let number = |text: String| {

@@ -1,8 +1,6 @@
 //! Every table, column by column.
 
-use std::io::Write;
-
-use netloom_parquet::{Error, Field, GroupWriter, RowGroup};
+use netloom_parquet::{Error, RowGroup};
 
 use super::Row;
 use super::by_column::{ByColumn, CHUNK, TableColumn};
@@ -37,24 +35,6 @@ macro_rules! table {
                     )+
                 }
                 columns
-            }
-
-            fn fields() -> Vec<Field> {
-                // The columns' types are those of the fields.
-                fn field<V>(column: impl Column<V>, _: &V) -> Field {
-                    column.field()
-                }
-                let row = $Row::default();
-                vec![$(field($column, &row.$field)),+]
-            }
-
-            fn write<W: Write + Send>(
-                rows: &[Self],
-                names: &Names,
-                group: &mut GroupWriter<'_, W>,
-            ) -> Result<(), Error> {
-                $($column.write(rows.iter().map(|row| row.$field.clone()), names, group)?;)+
-                Ok(())
             }
 
             fn read(group: &RowGroup<'_>, names: &Names) -> Result<Vec<Self>, Error> {

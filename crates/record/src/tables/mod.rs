@@ -11,7 +11,7 @@ mod tests;
 use std::fs::File;
 use std::io::Write;
 
-use netloom_parquet::{Error, Field, GROUP_ROWS, GroupWriter, RowGroup, Writer};
+use netloom_parquet::{Error, Field, GROUP_ROWS, RowGroup, Writer};
 
 pub use self::by_column::{TableColumn, Values};
 pub(crate) use self::column::Names;
@@ -22,14 +22,6 @@ use crate::series::{Series, SeriesError, SeriesRow};
 pub trait Row: Sized + Default + Clone {
     /// The columns in memory.
     fn columns(rows: &[Self], names: &Names) -> Vec<TableColumn>;
-    /// Names and types of the columns.
-    fn fields() -> Vec<Field>;
-    /// Writes rows as a row group's columns.
-    fn write<W: Write + Send>(
-        rows: &[Self],
-        names: &Names,
-        group: &mut GroupWriter<'_, W>,
-    ) -> Result<(), Error>;
     /// Rows from a row group's columns.
     fn read(group: &RowGroup<'_>, names: &Names) -> Result<Vec<Self>, Error>;
 }
@@ -150,7 +142,7 @@ pub(crate) fn write<R: Row>(
     group_rows: usize,
     output: impl Write + Send,
 ) -> Result<(), Error> {
-    let mut table = Writer::new(output, &R::fields())?;
+    let mut table = Writer::new(output, &fields::<R>())?;
     for rows in rows.chunks(group_rows) {
         write_group(rows, names, &mut table)?;
     }
@@ -163,7 +155,7 @@ pub(crate) fn write_temporary<R: Row>(
     group_rows: usize,
     output: impl Write + Send,
 ) -> Result<(), Error> {
-    let mut table = Writer::temporary(output, &R::fields())?;
+    let mut table = Writer::temporary(output, &fields::<R>())?;
     for rows in rows.chunks(group_rows) {
         write_group(rows, &Names::numbers(), &mut table)?;
     }
@@ -171,15 +163,15 @@ pub(crate) fn write_temporary<R: Row>(
 }
 
 /// Writes a table of rows that come one by one; the same bytes as [`write`] would write.
-pub(crate) struct Rows<R, W: Write + Send> {
-    table: Writer<W>,
+pub(crate) struct Rows<'w, R> {
+    table: Writer<'w>,
     /// Of the row group that is not full yet.
     waiting: Vec<R>,
 }
 
-impl<R: Row, W: Write + Send> Rows<R, W> {
-    pub(crate) fn new(output: W) -> Result<Self, Error> {
-        Ok(Rows { table: Writer::new(output, &R::fields())?, waiting: Vec::new() })
+impl<'w, R: Row> Rows<'w, R> {
+    pub(crate) fn new(output: impl Write + Send + 'w) -> Result<Self, Error> {
+        Ok(Rows { table: Writer::new(output, &fields::<R>())?, waiting: Vec::new() })
     }
 
     pub(crate) fn push(&mut self, row: R, names: &Names) -> Result<(), Error> {
@@ -200,14 +192,17 @@ impl<R: Row, W: Write + Send> Rows<R, W> {
     }
 }
 
-fn write_group<R: Row, W: Write + Send>(
-    rows: &[R],
-    names: &Names,
-    table: &mut Writer<W>,
-) -> Result<(), Error> {
+fn write_group<R: Row>(rows: &[R], names: &Names, table: &mut Writer<'_>) -> Result<(), Error> {
     let mut group = table.row_group()?;
-    R::write(rows, names, &mut group)?;
+    for column in R::columns(rows, names) {
+        column.write(&mut group)?;
+    }
     group.close()
+}
+
+/// Names and types of the columns.
+fn fields<R: Row>() -> Vec<Field> {
+    R::columns(&[], &Names::default()).iter().map(TableColumn::field).collect()
 }
 
 /// Checks that a file is a table, without reading its rows.

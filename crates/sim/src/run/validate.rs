@@ -154,13 +154,7 @@ impl Validated {
             let expected = format!("a fabric that marks packets (fabric.ecn){or_trims} with \"{name}\"");
             return Err(SimError::Routing(Invalid::new("granularity", expected, "none")));
         }
-        if routing.needs_tree() && !network.is_tree() {
-            let (field, name) = routing.asks_for_tree();
-            let expected = format!("a tree topology for {name}");
-            let why = network.why_no_tree().map(|why| format!(": {why}")).unwrap_or_default();
-            let found = format!("{}{why}", network.name());
-            return Err(SimError::Routing(Invalid { field: field.into(), expected, found }));
-        }
+        routing.fits(network).map_err(SimError::Routing)?;
         if routing.needs_credits() && !matches!(fabric.flow_control, FlowControl::Credits(_)) {
             let name = fabric.flow_control.name();
             let expected = format!(

@@ -9,7 +9,7 @@
 
 pub(crate) mod nic_timers;
 
-use netloom_engine::Scheduler;
+use netloom_engine::{AnyScheduler, DynScheduler, Scheduler};
 use netloom_routing::FlowKey;
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Time, narrow};
@@ -22,7 +22,7 @@ use crate::host::Host;
 use crate::host::event::FlowEvent;
 use crate::message::{BESIDE, Message};
 use crate::numbering::FIRST_OWN;
-use crate::server::nic_timers::{AtNic, Engine, Timer, Timers};
+use crate::server::nic_timers::{AtNic, Timer, Timers};
 use crate::world::World;
 
 /// A server and everything it knows.
@@ -112,9 +112,10 @@ impl Server {
         self.nics.iter_mut().for_each(|nic| nic.host.nic.note_drain(until));
     }
 
-    pub(crate) fn start(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>) {
+    pub(crate) fn start(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>) {
         for (rail, Nic { id, timers, .. }) in (0..).zip(&mut self.nics) {
-            ctx.world.set_cut_timers(*id, &mut AtNic { engine: &mut *ctx.out, timers, rail });
+            ctx.world
+                .set_cut_timers(*id, &mut AnyScheduler(&mut AtNic { engine: &mut *ctx.out, timers, rail }));
         }
         self.upcoming = self.work.next_timed();
         if self.work.is_program() {
@@ -130,13 +131,18 @@ impl Server {
         std::mem::take(&mut self.events)
     }
 
-    pub(crate) fn handle(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, source: u32, message: &Message) {
+    pub(crate) fn handle(
+        &mut self,
+        ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>,
+        source: u32,
+        message: &Message,
+    ) {
         // What has left a NIC by now may have set timers that are due before ctx.now, and the node goes on to ctx.now.
         for (rail, Nic { id, host, timers, next }) in (0..).zip(&mut self.nics) {
             if *next >= ctx.now {
                 continue;
             }
-            let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
+            let out = &mut AnyScheduler(&mut AtNic { engine: &mut *ctx.out, timers, rail });
             let ctx = &mut Ctx::new(ctx.world, *id, ctx.now, out);
             let mut then = host.advance(ctx);
             while let Some((at, timer)) = Scheduler::due_timer(ctx.out, ctx.now) {
@@ -171,10 +177,10 @@ impl Server {
         }
     }
 
-    pub(crate) fn advance(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>) -> Option<Time> {
+    pub(crate) fn advance(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>) -> Option<Time> {
         for (rail, Nic { id, host, timers, next }) in (0..).zip(&mut self.nics) {
             if *next < ctx.now {
-                let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
+                let out = &mut AnyScheduler(&mut AtNic { engine: &mut *ctx.out, timers, rail });
                 *next = host.advance(&mut Ctx::new(ctx.world, *id, ctx.now, out)).unwrap_or(Time::MAX);
             }
         }
@@ -182,10 +188,10 @@ impl Server {
     }
 
     /// Something reaches a NIC, and what it has to say is taken.
-    fn at_nic(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, rail: u32, message: &Message) {
+    fn at_nic(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, rail: u32, message: &Message) {
         let Nic { id, host, timers, next } = &mut self.nics[rail as usize];
         *next = Time::ZERO;
-        let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
+        let out = &mut AnyScheduler(&mut AtNic { engine: &mut *ctx.out, timers, rail });
         host.handle(&mut Ctx::new(ctx.world, *id, ctx.now, out), message);
         for events in host.events() {
             match events {
@@ -200,7 +206,7 @@ impl Server {
         world.numbering.next(&mut self.next_message, || format!("server {}", self.number))
     }
 
-    fn start_messages(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>) {
+    fn start_messages(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>) {
         if self.work.is_program() && !std::mem::replace(&mut self.has_begun, true) {
             self.follow_program(ctx, |work, now, actions| work.begin(now, actions));
         }
@@ -220,14 +226,14 @@ impl Server {
     }
 
     /// Begins a message; returns the number of its parts.
-    fn begin(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, job: Job, number: u32) -> u32 {
+    fn begin(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, job: Job, number: u32) -> u32 {
         self.begin_at(ctx, job, number, None)
     }
 
     /// Begins a message at a NIC that is given, or at those that the rule chooses; returns the number of its parts.
     fn begin_at(
         &mut self,
-        ctx: &mut Ctx<'_, dyn Engine + '_>,
+        ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>,
         job: Job,
         number: u32,
         nic: Option<u16>,
@@ -258,7 +264,7 @@ impl Server {
     }
 
     /// Appends a frame to a stream to its destination.
-    fn feed(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, job: Job) {
+    fn feed(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, job: Job) {
         // By sender and receiver alone, a hash keeps all frames on one rail.
         let parts = self.spread(ctx.world, &job, 0);
         for (rail, bytes) in parts {
@@ -306,7 +312,7 @@ impl Server {
     }
 
     /// A NIC is done with sending a part of a message.
-    fn on_sent(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, number: u32) {
+    fn on_sent(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, number: u32) {
         let Some(sending) = self.sending.get_mut(&number) else { return };
         sending.parts -= 1;
         if sending.parts > 0 {
@@ -329,7 +335,7 @@ impl Server {
     }
 
     /// All of a part of a message has come to a NIC.
-    fn on_received(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, key: FlowKey) {
+    fn on_received(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, key: FlowKey) {
         if ctx.world.is_driven {
             self.events.push(FlowEvent::Received { flow: key, at: ctx.now });
             ctx.out.report(true);
@@ -349,7 +355,7 @@ impl Server {
     }
 
     /// A calculation of the program ends.
-    fn end_calculation(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>) {
+    fn end_calculation(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>) {
         let Some(op) = self.calculations.end(ctx.world) else { return };
         (self.last_event, self.calculated) = (ctx.now, Some(ctx.now));
         self.follow_program(ctx, |work, now, actions| work.on_wake(now, op, actions));
@@ -358,7 +364,7 @@ impl Server {
     /// Lets the program take a step, and does what it asks for.
     fn follow_program(
         &mut self,
-        ctx: &mut Ctx<'_, dyn Engine + '_>,
+        ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>,
         step: impl FnOnce(&mut HostWork, Time, &mut Vec<Action>),
     ) {
         let mut actions = Vec::new();

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use netloom_engine::{NodeIndex, Scheduler};
+use netloom_engine::{DynScheduler, NodeIndex};
 use netloom_units::Time;
 
 use crate::message::Message;
@@ -49,47 +49,16 @@ impl PartialEq for Timer {
 
 impl Eq for Timer {}
 
-/// What a server asks of the engine, whichever executor runs: the code of its NICs is there once for all of them.
-pub(crate) trait Engine {
-    fn send(&mut self, to: NodeIndex, source: u32, at: Time, message: Message);
-    fn timer(&mut self, at: Time, message: Message);
-    fn next_timer(&self) -> Time;
-    fn due_timer(&mut self, before: Time) -> Option<(Time, Message)>;
-    fn tally(&mut self, amount: u64);
-    fn report(&mut self, pauses: bool);
-}
-
-impl<S: Scheduler<Message>> Engine for S {
-    fn send(&mut self, to: NodeIndex, source: u32, at: Time, message: Message) {
-        Scheduler::send(self, to, source, at, message);
-    }
-    fn timer(&mut self, at: Time, message: Message) {
-        Scheduler::timer(self, at, message);
-    }
-    fn next_timer(&self) -> Time {
-        Scheduler::next_timer(self)
-    }
-    fn due_timer(&mut self, before: Time) -> Option<(Time, Message)> {
-        Scheduler::due_timer(self, before)
-    }
-    fn tally(&mut self, amount: u64) {
-        Scheduler::tally(self, amount);
-    }
-    fn report(&mut self, pauses: bool) {
-        Scheduler::report(self, pauses);
-    }
-}
-
 /// The engine as one NIC sees it.
 pub(crate) struct AtNic<'a> {
-    pub(crate) engine: &'a mut dyn Engine,
+    pub(crate) engine: &'a mut dyn DynScheduler<Message>,
     pub(crate) timers: &'a mut Timers,
     pub(crate) rail: u32,
 }
 
-impl Scheduler<Message> for AtNic<'_> {
-    fn send_with(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> Message) {
-        self.engine.send(to, source, at, make());
+impl DynScheduler<Message> for AtNic<'_> {
+    fn send(&mut self, to: NodeIndex, source: u32, at: Time, message: Message) {
+        self.engine.send(to, source, at, message);
     }
 
     fn timer(&mut self, at: Time, message: Message) {

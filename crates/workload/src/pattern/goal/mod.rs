@@ -25,7 +25,7 @@ use crate::program::{CheckedRank, Program, check};
 /// T` (0 if not given); a receive from -1 or with tag -1 takes any. Calculations occupy their `cpu C`, one at a time. `nic` is read and not
 /// used: a host has one. Messages match as in MPI. Refused are schedules that could never end.
 ///
-/// A program, as `collective` describes it. Refused before the run: dependencies in a circle, messages that are never received, ranks that
+/// A program, as `collective` describes it. Refused before the run: dependencies in a cycle, messages that are never received, ranks that
 /// wait for one another for ever.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -354,7 +354,7 @@ rank 1 {
                 ),
                 "a.goal: the ranks wait for one another for ever: 2 of 2 ranks have not finished: rank 0 waits for a message of rank 1 with \
                  tag 0, which has not sent it, as rank 1 waits for a message of rank 0 with tag 0, which has not sent it, as it waits itself: \
-                 a circle",
+                 a cycle",
             ),
         ] {
             let error = read(text).unwrap_err().to_string();
