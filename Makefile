@@ -84,7 +84,7 @@ browser:
 
 lint: $(VENV)/installed build
 	cargo fmt --all --check
-	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --release --workspace --features netloom/png --all-targets --quiet -- -D warnings
 	RUSTFLAGS="--cfg loom" cargo clippy --release --package netloom-engine --lib --tests --target-dir target/loom --quiet -- -D warnings
 	$(VENV)/bin/ruff check tests python examples docs benches studies release
 	$(VENV)/bin/ruff format --check tests python examples docs benches studies release

@@ -23,6 +23,8 @@ import tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+#: What a first build leaves out.
+FEATURES = ("--features", "png")
 OUT = ROOT / "target" / "dist" / f"netloom-{VERSION}"
 MACHINES = ["x86_64", "aarch64"]
 #: The oldest glibc that the standard library of Rust supports.
@@ -101,6 +103,7 @@ def binary(machine):
         "netloom",
         "--bin",
         "netloom",
+        *FEATURES,
     )
     return ROOT / "target" / target / "dist" / "netloom"
 
@@ -122,6 +125,7 @@ def sbom(target):
         "--locked",
         "--package",
         "netloom",
+        *FEATURES,
         "--edges",
         "normal",
         "--target",

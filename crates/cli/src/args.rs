@@ -258,7 +258,7 @@ pub(crate) struct ReportArgs {
     /// Open the page in the browser.
     #[arg(long)]
     pub(crate) open: bool,
-    /// Write one chart instead of the page, as SVG for a column of a paper; its name says which (e.g. fct-p99.svg). A wrong name lists all.
+    /// Write one chart instead of the page, as SVG (or PNG, where it was built in) for a column of a paper; its name says which (e.g. fct-p99.svg). A wrong name lists all.
     /// Can be given several times.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "title", "open"])]
     pub(crate) figure: Vec<PathBuf>,
@@ -297,7 +297,7 @@ pub(crate) struct TopologyArgs {
     /// Format of the exported file: edge-list, graphml, dot, json, htsim-topo or ns3-topology [default: by the file's extension].
     #[arg(long, value_name = "FORMAT", requires = "export")]
     pub(crate) format: Option<String>,
-    /// Draw the network as well, as an SVG.
+    /// Draw the network as well, as SVG (or PNG, where it was built in).
     #[arg(long, value_name = "FILE")]
     pub(crate) draw: Option<PathBuf>,
 }

@@ -23,6 +23,7 @@ mod findings;
 mod input;
 mod interrupt;
 mod parquet_file;
+mod picture_file;
 mod progress;
 mod show;
 mod summary;

@@ -655,9 +655,14 @@ fn a_network_is_drawn_and_a_large_one_as_groups() {
     assert!(output.status.success(), "{}", stderr(&output));
     let svg = std::fs::read_to_string(folder.path().join("large.svg")).unwrap();
     assert_says(&svg, &["512 edge switches in 32 pods", "hosts of pod 31: 256 hosts", "drawn as groups"]);
+    let output = netloom(folder.path(), &["topology", "fat-tree:k=4", "--draw", "net.gif"]);
+    assert_says(&stderr(&output), &["--draw: expected a file that ends in .svg or .png, found net.gif"]);
     let output = netloom(folder.path(), &["topology", "fat-tree:k=4", "--draw", "net.png"]);
     assert_eq!(output.status.code(), Some(2));
-    assert_says(&stderr(&output), &["--draw: expected a file that ends in .svg, found net.png"]);
+    assert_says(
+        &stderr(&output),
+        &["--draw: this netloom was built without PNG", "rsvg-convert", "-o net.png"],
+    );
     assert!(!folder.path().join("net.png").exists());
 }
 

@@ -10,28 +10,32 @@ use netloom_scenario::Problem;
 use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::files::write_file;
+use crate::picture_file::{PictureFormat, write_picture};
 
 /// Reads the folders, writes the page or the figures, and says where they are.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     // What is wrong with the options is said before anything is read.
-    let names = args.figure.iter().map(|file| figure_name(file)).collect::<Result<Vec<_>, _>>()?;
+    let formats = args.figure.iter().map(|file| PictureFormat::of("--figure", file));
+    let formats = formats.collect::<Result<Vec<_>, _>>()?;
     let only = chosen(&args.only)?;
     let report = Report::read(&args.dirs, args.title.as_deref()).map_err(|error| match error {
         ReportError::NothingThere { .. } => Problem::new("DIR", error.to_string()).into(),
         ReportError::Outcome(error) => error.into(),
         error @ ReportError::Study { .. } => Failure::Output(error.to_string()),
     })?;
-    if names.is_empty() {
+    if formats.is_empty() {
         let file = args.out.clone().unwrap_or_else(|| default_file(&args.dirs));
         write_file(&file, report.html().as_bytes())?;
         writeln!(crate::show::out(), "report in {}", file.display())?;
         return if args.open { open(&file) } else { Ok(()) };
     }
     // All or none: a second figure that is refused leaves no first one behind.
-    let figures = names.iter().map(|name| report.figure(name, &only)).collect::<Result<Vec<_>, _>>();
+    let name = |file: &PathBuf| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let figures = args.figure.iter().map(|file| report.figure(&name(file), &only));
+    let figures = figures.collect::<Result<Vec<_>, _>>();
     let figures = figures.map_err(|error| Problem::new("--figure", error.to_string()))?;
-    for (file, svg) in args.figure.iter().zip(figures) {
-        write_file(file, svg.as_bytes())?;
+    for ((file, format), svg) in args.figure.iter().zip(formats).zip(figures) {
+        write_picture(file, format, &svg)?;
         writeln!(crate::show::out(), "figure in {}", file.display())?;
     }
     Ok(())
@@ -43,28 +47,6 @@ fn default_file(dirs: &[PathBuf]) -> PathBuf {
     match dirs {
         [dir] => dir.join(NAME),
         _ => Path::new(NAME).to_owned(),
-    }
-}
-
-/// What a file's name says of the figure in it. Figures are SVG, and a file that is called otherwise would not open.
-fn figure_name(file: &Path) -> Result<String, Failure> {
-    let problem = |message: String| Problem::new("--figure", message);
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    match file.extension() {
-        Some(extension) if extension.eq_ignore_ascii_case("svg") => Ok(stem),
-        Some(extension) => {
-            let svg = file.with_extension("svg");
-            let (svg, found) = (svg.display(), file.display());
-            let convert = match extension.to_string_lossy().to_lowercase().as_str() {
-                "png" => format!(
-                    "; write {svg} and convert it: rsvg-convert --dpi-x 300 --dpi-y 300 {svg} -o {found}"
-                ),
-                "pdf" => format!("; write {svg} and convert it: rsvg-convert -f pdf {svg} -o {found}"),
-                _ => String::new(),
-            };
-            Err(problem(format!("expected a file that ends in .svg, found {found}{convert}")).into())
-        }
-        None => Err(problem(format!("expected a file that ends in .svg, found {}", file.display())).into()),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::args::TopologyArgs;
 use crate::failure::Failure;
 use crate::files::write_file;
 use crate::input::load_network;
+use crate::picture_file::{PictureFormat, write_picture};
 use crate::show;
 
 #[derive(Debug, Serialize)]
@@ -63,7 +64,7 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
     let loaded = load_network(&args.spec, args.seed.as_deref())?;
     let format =
         args.export.as_deref().map(|file| export_format(file, args.format.as_deref())).transpose()?;
-    args.draw.as_deref().map(check_picture).transpose()?;
+    let picture = args.draw.as_deref().map(|file| PictureFormat::of("--draw", file)).transpose()?;
     let network = build_plane(&loaded.scenario, &loaded.document)?;
     if let (Some(file), Some(format)) = (&args.export, format) {
         let text = network.export(format).map_err(|error| match error {
@@ -74,8 +75,8 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
         })?;
         write_file(file, text.as_bytes())?;
     }
-    if let Some(file) = args.draw.as_deref() {
-        write_file(file, netloom_report::draw(&network).as_bytes())?;
+    if let (Some(file), Some(format)) = (&args.draw, picture) {
+        write_picture(file, format, &netloom_report::draw(&network))?;
     }
     let whole = match &loaded.scenario.servers {
         Some(_) => Some(build_network(&loaded.scenario, &loaded.document)?),
@@ -100,19 +101,6 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
         write!(out, "{}", describe(description))?;
     }
     Ok(())
-}
-
-/// Pictures are SVG, and a file that is called otherwise would not open. Devices and FIFOs have no extension.
-fn check_picture(file: &Path) -> Result<(), Failure> {
-    match file.extension() {
-        Some(extension) if !extension.eq_ignore_ascii_case("svg") => {
-            let message = format!("expected a file that ends in .svg, found {}", file.display());
-            Err(Problem::new("--draw", message)
-                .help("browsers and Inkscape turn SVG into PNG and PDF")
-                .into())
-        }
-        _ => Ok(()),
-    }
 }
 
 fn export_format(file: &Path, name: Option<&str>) -> Result<ExportFormat, Failure> {
