@@ -23,6 +23,32 @@ const NETWORKS: [&str; 5] = [
     "topology={kind=\"jellyfish\",switches=16,degree=4}",
 ];
 
+/// A small network of each family.
+const FAMILIES: [&str; 12] = [
+    "topology={kind=\"fat-tree\",k=4}",
+    "topology={kind=\"xgft\",m=[2,2],w=[1,2]}",
+    "topology={kind=\"leaf-spine\",leaves=4,spines=2,hosts_per_leaf=2}",
+    "topology={kind=\"k-ary-n-tree\",k=2,n=3}",
+    "topology={kind=\"slim-fly\",q=5}",
+    "topology={kind=\"dragonfly\",hosts_per_switch=2}",
+    "topology={kind=\"hyperx\",dimensions=2,switches_per_dimension=[4]}",
+    "topology={kind=\"complete\",switches=9}",
+    "topology={kind=\"jellyfish\",switches=16,degree=4}",
+    "topology={kind=\"equivalent-jellyfish\",of={kind=\"slim-fly\",q=5}}",
+    "topology={kind=\"xpander\",degree=5}",
+    "topology={kind=\"crossbar\",hosts=8}",
+];
+
+/// What some kinds must be told.
+const NEEDED: [(&str, &str); 6] = [
+    ("mix", "parts=[{kind=\"permutation\"},{kind=\"incast\"}]"),
+    ("poisson", "messages_per_host=4"),
+    ("uniform", "messages_per_host=4"),
+    ("cut", "link_fraction=0.05,until=\"1ms\""),
+    ("degrade", "link_fraction=0.05"),
+    ("loss", "link_fraction=0.05,probability=0.01"),
+];
+
 /// What a kind may need before it can be used at all, from the least to the most.
 const SETTINGS: [&[&str]; 9] = [
     &[],
@@ -52,7 +78,10 @@ const HELPS: [&str; 6] = [
 ];
 
 /// The axes whose kinds restrict each other.
-const RESTRICTING: [&str; 10] = [
+const RESTRICTING: [&str; 13] = [
+    "topology",
+    "workload",
+    "faults",
     "routing.preset",
     "routing.granularity",
     "routing.selector",
@@ -64,6 +93,10 @@ const RESTRICTING: [&str; 10] = [
     "fabric.queue",
     "fabric.flow_control",
 ];
+
+/// The axes that are tried with networks, workloads and faults.
+const SURROUNDED: [&str; 5] =
+    ["topology", "routing.preset", "fabric.queue", "fabric.flow_control", "transport.preset"];
 
 /// Other choices by the axis on which they lie: what is set, and how it is called.
 struct Axis {
@@ -116,7 +149,18 @@ fn refusal(sets: &[String]) -> Option<String> {
 
 /// The settings with which a kind is tried beside others: the first that netloom takes.
 fn base(path: &str, name: &str) -> Option<Vec<String>> {
-    let own = format!("{path}={name:?}");
+    let needed = NEEDED.iter().find(|(kind, _)| *kind == name).map(|(_, fields)| format!(",{fields}"));
+    let needed = needed.unwrap_or_default();
+    let own = match path {
+        "topology" => {
+            let family = FAMILIES.iter().find(|set| set.split('"').nth(1) == Some(name))?;
+            (*family).to_owned()
+        }
+        "workload" => format!("{path}={{kind={name:?}{needed}}}"),
+        "faults" => format!("{path}=[{{kind={name:?}{needed}}}]"),
+        _ => format!("{path}={name:?}"),
+    };
+    let networks = if path == "topology" { &NETWORKS[..1] } else { &NETWORKS[..] };
     let presets: Vec<String> = match path {
         "routing.granularity" => (routing::PRESETS.iter())
             .filter(|preset| preset.routing().granularity.name() == name)
@@ -140,27 +184,36 @@ fn base(path: &str, name: &str) -> Option<Vec<String>> {
         std::iter::once(vec![own.clone()]).chain(presets.into_iter().map(|preset| vec![preset])).collect();
     let tries = SETTINGS.iter().flat_map(|settings| {
         beginnings.iter().flat_map(move |own| {
-            NETWORKS.iter().map(move |network| {
+            networks.iter().map(move |network| {
+                let network = (path != "topology").then(|| (*network).to_owned());
                 let settings = settings.iter().map(|&set| set.to_owned());
-                std::iter::once((*network).to_owned()).chain(settings).chain(own.iter().cloned()).collect()
+                network.into_iter().chain(settings).chain(own.iter().cloned()).collect()
             })
         })
     });
     tries.into_iter().find(|sets: &Vec<String>| refusal(sets).is_none())
 }
 
-/// The section of a kind's page; empty for axes whose kinds go with everything, and for kinds that cannot be used without a file.
-pub(super) fn section(chapter: &Chapter, entry: &KindInfo) -> String {
-    let path = match chapter.choice {
-        Some("preset") => format!("{}.preset", chapter.path),
+/// The axis of a chapter's kinds, if they restrict others.
+fn path(chapter: &Chapter) -> Option<String> {
+    let path = match chapter.choice? {
+        "preset" => format!("{}.preset", chapter.path),
+        // Distributions of sizes stand in the table of workloads.
+        "size" => return None,
         _ => chapter.path.to_owned(),
     };
-    if !RESTRICTING.contains(&path.as_str()) {
-        return String::new();
-    }
+    RESTRICTING.contains(&path.as_str()).then_some(path)
+}
+
+/// The section of a kind's page; empty for axes whose kinds go with everything, and for kinds that cannot be used without a file.
+pub(super) fn section(chapter: &Chapter, entry: &KindInfo) -> String {
+    let Some(path) = path(chapter) else { return String::new() };
     let Some(base) = base(&path, entry.name) else { return String::new() };
+    if matches!(path.as_str(), "topology" | "workload" | "faults") {
+        return section_of_surroundings(&path, &base);
+    }
     let mut rows = String::new();
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    let mut reasons = Reasons::default();
     for axis in axes().iter().filter(|axis| is_another(&path, axis.name)) {
         let (mut accepted, mut helped, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         // A network takes the place of the first one: its fields are others.
@@ -177,12 +230,7 @@ pub(super) fn section(chapter: &Chapter, entry: &KindInfo) -> String {
                 Some(help) => helped.push((*help, format!("`{name}`"))),
                 None => {
                     refused.push(format!("`{name}`"));
-                    let reason = without_names(&reason, name);
-                    let written = format!("`{} = {name:?}`", axis.name);
-                    match reasons.iter_mut().find(|(known, _)| *known == reason) {
-                        Some((_, all)) => all.push(written),
-                        None => reasons.push((reason, vec![written])),
-                    }
+                    reasons.add(&reason, axis.name, name);
                 }
             }
         }
@@ -198,12 +246,80 @@ pub(super) fn section(chapter: &Chapter, entry: &KindInfo) -> String {
         "\n## Combinations\n\nEach choice was checked on its own against {}.\n\n| choice | accepted | refused |\n| --- | --- | --- |\n{rows}",
         written.join(", ")
     );
-    if !reasons.is_empty() {
-        text.push_str("\nWhy, in the words of the error messages:\n\n");
-        for (reason, written) in reasons {
+    reasons.write(&mut text);
+    text
+}
+
+/// Why choices are refused: for each message, the choices.
+#[derive(Default)]
+struct Reasons(Vec<(String, Vec<String>)>);
+
+impl Reasons {
+    fn add(&mut self, reason: &str, axis: &str, name: &str) {
+        let reason = without_names(reason, name);
+        let written = format!("`{axis} = {name:?}`");
+        match self.0.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, all)) => all.push(written),
+            None => self.0.push((reason, vec![written])),
+        }
+    }
+
+    fn write(self, text: &mut String) {
+        if !self.0.is_empty() {
+            text.push_str("\nWhy, in the words of the error messages:\n\n");
+        }
+        for (reason, written) in self.0 {
             _ = writeln!(text, "- {}: {}", written.join(", "), cell(&reason));
         }
     }
+}
+
+/// The section of a network, a workload or a fault. What schemes need of each other is on their pages, so here stand those only that others of its sort would go with.
+fn section_of_surroundings(path: &str, base: &[String]) -> String {
+    let (others, named) = match path {
+        "topology" => (&FAMILIES[..], "on other networks"),
+        "workload" => (&NETWORKS[..1], "with other workloads"),
+        _ => (&NETWORKS[..1], "without faults"),
+    };
+    let (mut rows, mut all) = (String::new(), Vec::new());
+    let mut reasons = Reasons::default();
+    for axis in axes().iter().filter(|axis| SURROUNDED.contains(&axis.name) && axis.name != path) {
+        let is_kept = |set: &&String| !set.starts_with(&format!("{}=", axis.name));
+        let kept: Vec<String> = base.iter().filter(is_kept).cloned().collect();
+        let mut refused = Vec::new();
+        for (set, name) in &axis.choices {
+            let refusal = |kept: &[String]| {
+                let sets: Vec<String> = kept.iter().cloned().chain([set.clone()]).collect();
+                refusal(&sets).filter(|_| !HELPS.iter().any(|help| helps(help, path, axis.name, &sets)))
+            };
+            let Some(reason) = refusal(&kept) else { continue };
+            if others.iter().any(|other| refusal(&[(*other).to_owned()]).is_none()) {
+                refused.push(format!("`{name}`"));
+                reasons.add(&reason, axis.name, name);
+            }
+        }
+        match refused.is_empty() {
+            true => all.push(format!("`{}`", axis.name)),
+            false => _ = writeln!(rows, "| `{}` | {} |", axis.name, refused.join(", ")),
+        }
+    }
+    let written: Vec<String> = base.iter().map(|set| shown(set)).collect();
+    let mut text =
+        format!("\n## Combinations\n\nEach choice was checked on its own against {}.\n", written.join(", "));
+    if !rows.is_empty() {
+        _ = write!(
+            text,
+            "\nRefused, though accepted {named}:\n\n| choice | refused |\n| --- | --- |\n{rows}"
+        );
+    }
+    if !all.is_empty() {
+        _ = writeln!(
+            text,
+            "\nEvery choice that is accepted {named} is accepted here for {}.",
+            all.join(", ")
+        );
+    }
+    reasons.write(&mut text);
     text
 }
 
@@ -253,17 +369,32 @@ mod tests {
     fn every_kind_that_others_restrict_is_tried() {
         let mut missing = Vec::new();
         for chapter in chapters() {
-            let path = match chapter.choice {
-                Some("preset") => format!("{}.preset", chapter.path),
-                _ => chapter.path.to_owned(),
-            };
-            if RESTRICTING.contains(&path.as_str()) {
+            if let Some(path) = path(&chapter) {
                 let names = chapter.entries.iter().map(|entry| entry.name);
                 missing.extend(
                     names.filter(|name| base(&path, name).is_none()).map(|name| format!("{path} {name}")),
                 );
             }
         }
+        let read_files = [
+            [
+                "topology dot",
+                "topology graphml",
+                "topology htsim-topo",
+                "topology json",
+                "topology ns3-topology",
+            ],
+            [
+                "topology edge-list",
+                "workload astra-sim",
+                "workload chakra",
+                "workload flow-list",
+                "workload goal",
+            ],
+        ];
+        let read_files =
+            read_files.as_flattened().iter().chain(&["workload htsim-matrix", "workload ns3-flows"]);
+        missing.retain(|name| !read_files.clone().any(|known| known == name));
         assert_eq!(missing, Vec::<String>::new());
     }
 
@@ -276,6 +407,17 @@ mod tests {
             "routing.placement: expected \"nic\", as it is decided by the sender"
         );
         assert_eq!(without_names("routing: switch-ar hears", "switch-ar"), "routing: it hears");
+    }
+
+    #[test]
+    fn networks_refuse_what_others_accept_and_not_what_all_refuse() {
+        let chapters = chapters();
+        let chapter = chapters.iter().find(|chapter| chapter.path == "topology").unwrap();
+        let of = |name| section(chapter, chapter.entries.iter().find(|entry| entry.name == name).unwrap());
+        let (tree, random) = (of("leaf-spine"), of("jellyfish"));
+        assert!(tree.contains("- `routing.preset = \"valiant\"`"), "{tree}");
+        assert!(random.contains("`routing.preset = \"conga\"`") && !random.contains("`valiant`"), "{random}");
+        assert!(!random.contains("mp-rdma"), "no network takes it with the default routing: {random}");
     }
 
     #[test]
