@@ -23,7 +23,7 @@ pub(super) fn late_warm_up(summary: &Summary) -> Option<String> {
     })
 }
 
-/// Nothing came by where a trace was asked for.
+/// Nothing passed where a trace was asked for.
 pub(super) fn empty_trace(scenario: &Scenario, traced: bool) -> Option<String> {
     (scenario.measure.trace.is_some() && !traced).then(|| {
         "measure.trace: no packet was traced: none of these flows sent anything, and nothing crossed these channels".to_owned()
@@ -54,10 +54,10 @@ pub(super) fn no_decision(scenario: &Scenario, switches: u32, summary: &Summary)
     is_idle.then(|| {
         let selectors: Vec<&str> = decisions.keys().map(String::as_str).collect();
         let reason = match scenario.routing.placement {
-            Placement::Nic => "no flow was given another path than its first, or had several",
-            Placement::Ingress | Placement::Switch => "no packet had several ways to go",
+            Placement::Nic => "every flow stayed on its first path",
+            Placement::Ingress | Placement::Switch => "no packet had more than one next hop to choose from",
         };
-        format!("routing: {} took no decision: {reason}", selectors.join(", "))
+        format!("routing: {} had no effect: {reason}", selectors.join(", "))
     })
 }
 
@@ -86,9 +86,7 @@ pub(super) fn no_reaction(scenario: &Scenario, summary: &Summary) -> Option<Stri
         return Some("routing.granularity: conweave had no effect: every reply came in time".to_owned());
     }
     if scenario.routing.granularity.flowcut().is_some() && summary.draining.drains == 0 {
-        return Some(
-            "routing.granularity: flowcut never drained a path: no flow was found congested".to_owned(),
-        );
+        return Some("routing.granularity: flowcut drained no flow: none was congested".to_owned());
     }
     None
 }

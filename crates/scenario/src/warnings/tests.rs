@@ -366,7 +366,7 @@ fn a_scheme_without_a_choice_is_named() {
                 "topology = {{ kind = \"leaf-spine\", leaves = 4, spines = {spines}, hosts_per_leaf = 4 }}\nrouting = \"{scheme}\"\nworkload = {{ size = \"64KiB\" }}\n"
             )
         };
-        check(&with(1), &with(2), &format!("routing: {named} took no decision"));
+        check(&with(1), &with(2), &format!("routing: {named} had no effect"));
     }
     assert_eq!(
         warnings("topology = { kind = \"crossbar\", hosts = 4 }\nworkload = { size = \"64KiB\" }\n"),
