@@ -72,6 +72,7 @@ impl Outcome {
                 repetitions: outcome.jobs()?,
                 ranks: outcome.ranks()?,
                 collectives: outcome.collectives()?,
+                activities: outcome.activities()?,
                 ..job_names(&outcome)
             },
             ..records_with_names(&outcome)
@@ -107,6 +108,7 @@ pub(crate) fn read_table(dir: &Path, table: OutcomeTable) -> Result<Table, Outco
         OutcomeTable::Jobs => records.jobs.repetitions = outcome.jobs()?,
         OutcomeTable::Ranks => records.jobs.ranks = outcome.ranks()?,
         OutcomeTable::Collectives => records.jobs.collectives = outcome.collectives()?,
+        OutcomeTable::Activities => records.jobs.activities = outcome.activities()?,
     }
     Ok(Table::of_columns(records.columns(table).expect(IN_MEMORY)))
 }

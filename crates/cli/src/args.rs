@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Write the packets that a run traced as a capture for Wireshark.
     Pcapng(PcapngArgs),
+    /// Write what jobs, ranks, flows and links did over time, for Perfetto.
+    Perfetto(PerfettoArgs),
     /// Write the finished flows of an outcome in the columns of HPCC's or ConWeave's fct.txt.
     Fct(FctArgs),
     /// Make one HTML page with charts of outcomes and studies.
@@ -219,6 +221,15 @@ pub(crate) struct PcapngArgs {
     /// Folder of an outcome whose scenario has a `measure.trace`.
     pub(crate) dir: PathBuf,
     /// The capture [default: beside the folder, with its name and .pcapng].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PerfettoArgs {
+    /// Folder of an outcome. What ranks do when needs `measure.activities`, the use of links `measure.sample`.
+    pub(crate) dir: PathBuf,
+    /// The trace, for https://ui.perfetto.dev or chrome://tracing [default: beside the folder, with its name and .perfetto.json].
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }

@@ -19,6 +19,8 @@ pub struct JobRecords {
     pub ranks: Vec<RankRecord>,
     /// Collective operations, in order of (`job`, `repetition`, `start`, `collective`).
     pub collectives: Vec<CollectiveRecord>,
+    /// What ranks did when, where it was asked for, in order of (`job`, `rank`, `start`).
+    pub activities: Vec<ActivityRecord>,
 }
 
 /// A job.
@@ -84,6 +86,27 @@ pub struct RankRecord {
     pub bytes: u64,
     /// Their number.
     pub messages: u64,
+}
+
+/// An interval in which a rank did one thing. Those of a rank make up its repetitions without gaps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ActivityRecord {
+    /// Which job: a place in [`JobRecords::jobs`].
+    pub job: u16,
+    /// The rank, from 0.
+    pub rank: u32,
+    /// Which repetition, from 0.
+    pub repetition: u32,
+    /// `computing`; `sending`, if it did not compute and a message of its own had not left completely; `waiting` for messages, if neither.
+    pub activity: Arc<str>,
+    /// Its beginning.
+    pub start: Time,
+    /// Its end.
+    pub end: Time,
+    /// The source of the flow whose arrival ended the wait.
+    pub src: Option<u64>,
+    /// The flow's number at its source.
+    pub flow: Option<u64>,
 }
 
 /// One collective operation in one repetition of a job.

@@ -69,7 +69,7 @@ pub mod whole;
 
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
 pub use estimate::Estimate;
-pub use jobs::{CollectiveRecord, JobNames, JobRecord, JobRecords, JobSummary, RankRecord};
+pub use jobs::{ActivityRecord, CollectiveRecord, JobNames, JobRecord, JobRecords, JobSummary, RankRecord};
 pub use node_records::{
     DecisionRow, FlowObservationRecord, PacketStatisticsRow, ReceiverRecord, SenderRecord, WindowRow,
 };

@@ -3,10 +3,10 @@
 use netloom_units::{Rate, Time};
 
 use crate::{
-    ChannelRecord, ChannelWindowRecord, CollectiveRecord, ConWeaveCount, DecisionCount, EntryCount,
-    FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, JobNames, JobRecord, JobRecords, NamedChannel,
-    PacketCounts, PacketStatistics, PartRecord, RankRecord, Records, ReorderingCount, SampleRecord, Totals,
-    TraceRecord, Window, WindowRecord,
+    ActivityRecord, ChannelRecord, ChannelWindowRecord, CollectiveRecord, ConWeaveCount, DecisionCount,
+    EntryCount, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, JobNames, JobRecord, JobRecords,
+    NamedChannel, PacketCounts, PacketStatistics, PartRecord, RankRecord, Records, ReorderingCount,
+    SampleRecord, Totals, TraceRecord, Window, WindowRecord,
 };
 
 /// An unfinished flow of 10 packets with an idle FCT of 1 µs.
@@ -117,6 +117,14 @@ pub(crate) fn records() -> Records {
         }],
         ranks: vec![rank(0), rank(1)],
         collectives: vec![collective],
+        activities: vec![ActivityRecord {
+            rank: 1,
+            activity: "waiting".into(),
+            end: Time::from_us(2),
+            src: Some(0),
+            flow: Some(7),
+            ..ActivityRecord::default()
+        }],
     };
     Records {
         jobs,

@@ -193,7 +193,7 @@ pub(crate) fn warned(
     summary: Summary,
     records: &Records,
 ) -> Summary {
-    let after = warnings::after(scenario, switches, &summary, !records.trace.is_empty());
+    let after = warnings::after(scenario, switches, &summary, records);
     Summary { warnings: warnings.into_iter().chain(after).collect(), ..summary }
 }
 

@@ -11,7 +11,7 @@ mod tests;
 mod unread;
 mod windows;
 
-use netloom_record::Summary;
+use netloom_record::{Records, Summary};
 use netloom_topology::Network;
 use netloom_units::kind::Kind;
 use netloom_workload::{Overlap, Pattern, Plan};
@@ -45,11 +45,12 @@ pub(crate) fn before(scenario: &Scenario, network: &Network, plan: &Plan) -> Vec
     found
 }
 
-/// What is suspicious about what happened; `traced` is whether a packet was.
-pub(crate) fn after(scenario: &Scenario, switches: u32, summary: &Summary, traced: bool) -> Vec<String> {
+/// What is suspicious about what happened.
+pub(crate) fn after(scenario: &Scenario, switches: u32, summary: &Summary, records: &Records) -> Vec<String> {
     let mut found = Vec::new();
     found.extend(outcome::late_warm_up(summary));
-    found.extend(outcome::empty_trace(scenario, traced));
+    found.extend(outcome::empty_trace(scenario, records));
+    found.extend(outcome::no_activity(scenario, records));
     found.extend(outcome::unfinished(summary));
     found.extend(outcome::no_decision(scenario, switches, summary));
     found.extend(outcome::no_reaction(scenario, summary));

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use netloom_record::Records;
+use netloom_record::{ActivityRecord, FlowRecord, Records};
 use netloom_routing::preset;
 use netloom_sim::{SimConfig, Simulation};
 use netloom_topology::Network;
@@ -69,6 +69,55 @@ fn star(jobs: &[Job]) -> Records {
 /// A step of the ring: packets back to back over two links.
 fn step(packets: u64) -> u64 {
     (packets + 1) * PACKET + 2 * US
+}
+
+/// What ranks do when has no gaps, adds up to their records, and names flows that arrive as waits end.
+fn check_activities(records: &Records) {
+    let jobs = &records.jobs;
+    for rank in jobs.ranks.iter().filter(|rank| rank.end.is_some()) {
+        let is_its = |activity: &&ActivityRecord| {
+            (activity.job, activity.rank, activity.repetition) == (rank.job, rank.rank, rank.repetition)
+        };
+        let (mut at, mut computing) = (rank.start, 0);
+        for activity in jobs.activities.iter().filter(is_its) {
+            assert_eq!(activity.start, at, "a gap: {activity:?}");
+            at = activity.end;
+            let lasted = (activity.end - activity.start).0;
+            computing += if &*activity.activity == "computing" { lasted } else { 0 };
+            let Some((src, number)) = activity.src.zip(activity.flow) else { continue };
+            let is_awaited = |flow: &&FlowRecord| (flow.src.into(), flow.flow.into()) == (src, number);
+            let flow = records.flows.iter().find(is_awaited).unwrap();
+            assert_eq!(flow.fct.map(|fct| flow.start + fct), Some(activity.end), "{activity:?}");
+        }
+        assert_eq!((at, computing), (rank.end.unwrap(), rank.computation.0), "{rank:?}");
+    }
+}
+
+#[test]
+fn activities_make_up_the_time_of_ranks() {
+    let network = crossbar(8);
+    for (seed, compute) in [(1, 0), (2, 3), (3, 9)] {
+        let jobs = [
+            Job { repetitions: 3, ..ring("a", 4, 5, Time(compute * US)) },
+            Job {
+                stragglers: vec![Straggler {
+                    ranks: Some(vec![1]),
+                    count: None,
+                    factor: 2.0,
+                    max_factor: None,
+                    draw: Draw::default(),
+                }],
+                ..ring("b", 4, 2, Time(5 * US))
+            },
+        ];
+        let plan = laid(&network, Pattern::Idle(Idle::default()), &jobs, seed).unwrap();
+        let mut config = SimConfig { transport: unlimited(), seed, ..scheme("ecmp") };
+        config.measure.activities = true;
+        let records = Simulation::new(network.clone(), config, plan).unwrap().run(1).unwrap().records;
+        assert!(records.jobs.activities.iter().any(|activity| activity.flow.is_some()));
+        check_activities(&records);
+    }
+    assert!(star(&[ring("a", 4, 5, Time(US))]).jobs.activities.is_empty(), "not asked for");
 }
 
 #[test]

@@ -205,6 +205,11 @@ pub struct Overlap {
 }
 
 impl Plan {
+    /// Has the ranks of programs keep what they do when, in [`RankLog::activities`].
+    pub fn note_activities(&mut self) {
+        self.hosts.iter_mut().for_each(HostWork::note_activities);
+    }
+
     /// A plan whose messages are all of one group.
     pub(crate) fn of_hosts(hosts: Vec<HostWork>, total_messages: Option<u64>) -> Self {
         Plan {
@@ -438,6 +443,11 @@ impl HostWork {
     /// Makes the calculations of some ranks of its program longer or shorter.
     pub(crate) fn slow_down(&mut self, slow: &BTreeMap<u32, Slowness>) {
         self.each_program(&mut |program| program.slow_down(slow));
+    }
+
+    /// Keeps what the ranks of its programs do when.
+    fn note_activities(&mut self) {
+        self.each_program(&mut Runner::note_activities);
     }
 
     fn each_program(&mut self, call: &mut dyn FnMut(&mut Runner)) {

@@ -12,6 +12,7 @@ pub(crate) mod list;
 pub(crate) mod manual;
 pub(crate) mod paths;
 pub(crate) mod pcapng;
+pub(crate) mod perfetto;
 mod reference;
 pub(crate) mod report;
 pub(crate) mod route;

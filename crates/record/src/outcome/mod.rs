@@ -30,12 +30,13 @@ const TRACE: &str = "trace.parquet";
 const JOBS: &str = "jobs.parquet";
 const RANKS: &str = "ranks.parquet";
 const COLLECTIVES: &str = "collectives.parquet";
+const ACTIVITIES: &str = "activities.parquet";
 const PERFORMANCE: &str = "performance.json";
 /// Made from an outcome by `netloom report`; it goes with the outcome that it shows.
 const REPORT: &str = "report.html";
 /// Made from an outcome by `netloom fct`.
 const FCT: &str = "fct.txt";
-const FILES: [&str; 20] = [
+const FILES: [&str; 21] = [
     SCENARIO,
     SUMMARY,
     FLOWS,
@@ -53,6 +54,7 @@ const FILES: [&str; 20] = [
     JOBS,
     RANKS,
     COLLECTIVES,
+    ACTIVITIES,
     PERFORMANCE,
     REPORT,
     FCT,

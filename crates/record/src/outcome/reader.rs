@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    COLLECTIVES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, JOBS, LATENCY, LINKS, OutcomeError, PACKETS, PARTS,
-    PERFORMANCE, RANKS, SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
+    ACTIVITIES, COLLECTIVES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, JOBS, LATENCY, LINKS, OutcomeError, PACKETS,
+    PARTS, PERFORMANCE, RANKS, SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
 };
-use crate::jobs::{CollectiveRecord, JobRecord, RankRecord};
+use crate::jobs::{ActivityRecord, CollectiveRecord, JobRecord, RankRecord};
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::performance::Performance;
 use crate::records::{
@@ -169,6 +169,14 @@ impl Outcome {
         self.table_if_any(COLLECTIVES)
     }
 
+    /// What the ranks of jobs did when; empty if the run did not keep it.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn activities(&self) -> Result<Vec<ActivityRecord>, OutcomeError> {
+        self.table_if_any(ACTIVITIES)
+    }
+
     fn table_if_any<R: Row>(&self, name: &'static str) -> Result<Vec<R>, OutcomeError> {
         if self.dir.join(name).exists() { self.table(name) } else { Ok(Vec::new()) }
     }
@@ -234,6 +242,7 @@ mod tests {
                 repetitions: outcome.jobs()?,
                 ranks: outcome.ranks()?,
                 collectives: outcome.collectives()?,
+                activities: outcome.activities()?,
                 ..records().jobs
             },
             ..records()
@@ -269,7 +278,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("outcome");
         write(&dir);
-        for file in [FLOWS, SERIES, FLOW_SERIES, WINDOWS, JOBS, RANKS, COLLECTIVES, SUMMARY] {
+        for file in [FLOWS, SERIES, FLOW_SERIES, WINDOWS, JOBS, RANKS, COLLECTIVES, ACTIVITIES, SUMMARY] {
             let path = dir.join(file);
             let sound = fs::read(&path).unwrap();
             for index in (0..sound.len()).step_by(41) {

@@ -9,8 +9,9 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::{
-    COLLECTIVES, FILES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, JOBS, LATENCY, LINKS, OutcomeError, PACKETS,
-    PARTS, PERFORMANCE, RANKS, SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS, outcome_around,
+    ACTIVITIES, COLLECTIVES, FILES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, JOBS, LATENCY, LINKS, OutcomeError,
+    PACKETS, PARTS, PERFORMANCE, RANKS, SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
+    outcome_around,
 };
 use crate::partial;
 use crate::performance::Performance;
@@ -162,6 +163,9 @@ impl OutcomeWriter {
         }
         if !jobs.collectives.is_empty() {
             self.table(folder, COLLECTIVES, &jobs.collectives, &names)?;
+        }
+        if !jobs.activities.is_empty() {
+            self.table(folder, ACTIVITIES, &jobs.activities, &names)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use netloom_parquet::{Error, RowGroup};
 use super::Row;
 use super::by_column::{ByColumn, CHUNK, TableColumn};
 use super::column::{Column, Name, Names, Optional, Plain};
-use crate::jobs::{CollectiveRecord, JobRecord, RankRecord};
+use crate::jobs::{ActivityRecord, CollectiveRecord, JobRecord, RankRecord};
 use crate::node_records::{
     DecisionRow, FlowObservationRecord, PacketStatisticsRow, ReceiverRecord, SenderRecord, WindowRow,
 };
@@ -305,6 +305,17 @@ table!(RankRecord {
     waiting: Plain("waiting_ps"),
     bytes: Plain("bytes"),
     messages: Plain("messages"),
+});
+
+table!(ActivityRecord {
+    job: JOB,
+    rank: Plain("rank"),
+    repetition: Plain("repetition"),
+    activity: Plain("activity"),
+    start: Plain("start_ps"),
+    end: Plain("end_ps"),
+    src: Optional("src"),
+    flow: Optional("flow"),
 });
 
 table!(CollectiveRecord {

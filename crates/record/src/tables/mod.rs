@@ -49,6 +49,7 @@ impl Records {
             OutcomeTable::Jobs => Row::columns(&self.jobs.repetitions, &names),
             OutcomeTable::Ranks => Row::columns(&self.jobs.ranks, &names),
             OutcomeTable::Collectives => Row::columns(&self.jobs.collectives, &names),
+            OutcomeTable::Activities => Row::columns(&self.jobs.activities, &names),
         })
     }
 }
@@ -91,11 +92,13 @@ pub enum OutcomeTable {
     Ranks,
     /// One row per collective operation.
     Collectives,
+    /// One row per rank and interval in which it did one thing.
+    Activities,
 }
 
 impl OutcomeTable {
     /// Every table.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Flows,
         Self::Parts,
         Self::Links,
@@ -111,6 +114,7 @@ impl OutcomeTable {
         Self::Jobs,
         Self::Ranks,
         Self::Collectives,
+        Self::Activities,
     ];
 
     /// The name of its file, without the extension.
@@ -131,6 +135,7 @@ impl OutcomeTable {
             Self::Jobs => "jobs",
             Self::Ranks => "ranks",
             Self::Collectives => "collectives",
+            Self::Activities => "activities",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is suspicious about the numbers of a run that has ended.
 
-use netloom_record::Summary;
+use netloom_record::{Records, Summary};
 use netloom_routing::Placement;
 use netloom_transport::congestion::Signal;
 use netloom_units::Time;
@@ -24,10 +24,16 @@ pub(super) fn late_warm_up(summary: &Summary) -> Option<String> {
 }
 
 /// Nothing passed where a trace was asked for.
-pub(super) fn empty_trace(scenario: &Scenario, traced: bool) -> Option<String> {
-    (scenario.measure.trace.is_some() && !traced).then(|| {
+pub(super) fn empty_trace(scenario: &Scenario, records: &Records) -> Option<String> {
+    (scenario.measure.trace.is_some() && records.trace.is_empty()).then(|| {
         "measure.trace: no packet was traced: none of these flows sent anything, and nothing crossed these channels".to_owned()
     })
+}
+
+/// There are no ranks whose activities could be kept.
+pub(super) fn no_activity(scenario: &Scenario, records: &Records) -> Option<String> {
+    (scenario.measure.activities && records.jobs.activities.is_empty())
+        .then(|| "measure.activities: changes nothing, as no rank of a program did anything".to_owned())
 }
 
 /// The flows that did not finish are not a random sample: they are the slow and the large ones.

@@ -332,6 +332,16 @@ fn a_trace_of_nothing_is_named() {
 }
 
 #[test]
+fn activities_without_a_program_are_named() {
+    let with = |kind: &str| {
+        format!(
+            "{TREE}workload = {{ kind = \"{kind}\", size = \"64KiB\" }}\nmeasure = {{ activities = true }}\n"
+        )
+    };
+    check(&with("permutation"), &with("collective"), "measure.activities: changes nothing");
+}
+
+#[test]
 fn the_loads_of_a_mix_are_added_up() {
     let with = |a: f64, b: f64| {
         let part = |load: f64, name: &str| {

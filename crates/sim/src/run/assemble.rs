@@ -31,7 +31,7 @@ use crate::world::{Says, TakesData, World};
 
 impl Simulation {
     /// Lays the routes and makes the nodes.
-    pub(crate) fn of(network: Network, validated: Validated, plan: Plan) -> Result<Self, SimError> {
+    pub(crate) fn of(network: Network, validated: Validated, mut plan: Plan) -> Result<Self, SimError> {
         let Validated { fabric, routing, transport, faults, measure, seed, .. } = validated;
         let Validated { named_channels, traced, is_lossy, numbering, largest, .. } = validated;
         let layers_seed = layers_seed(seed);
@@ -45,6 +45,9 @@ impl Simulation {
         let vcs = virtual_channels(&fabric, &network, &epochs.all(&forwarding))?;
         let rules = Rules::new(&fabric, largest, vcs).with_seed(seed);
         let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
+        if measure.activities {
+            plan.note_activities();
+        }
         let recorder = Recorder::new(&measure, plan.load_until());
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
         let sack_bytes = transport.reliability.facts().sack_bytes;

@@ -1,10 +1,13 @@
 //! After the run: what ranks noted of their programs, and what flows show of other jobs, becomes records.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use netloom_record::{CollectiveRecord, FlowRecord, JobNames, JobRecord, JobRecords, RankRecord};
+use netloom_record::{
+    ActivityRecord, CollectiveRecord, FlowRecord, JobNames, JobRecord, JobRecords, RankRecord,
+};
 use netloom_units::{Time, narrow};
-use netloom_workload::{JobPlan, RankLog};
+use netloom_workload::{ActivityKind, JobPlan, RankLog};
 use rustc_hash::FxHashMap;
 
 /// What is known of the jobs while the flows go by, in order of (source, number).
@@ -111,6 +114,7 @@ impl<'a> Jobs<'a> {
                 });
             }
         }
+        records.activities = activities(&logs);
         for (job, counted) in counted {
             records.ranks.extend(counted.ranks(job, &plans[usize::from(job)]));
         }
@@ -188,6 +192,33 @@ fn repetitions(plans: &[JobPlan], ranks: &[RankRecord]) -> Vec<JobRecord> {
         record
     };
     all.into_values().map(complete).collect()
+}
+
+/// What ranks did when, in order of (job, rank, start).
+fn activities(logs: &[RankLog]) -> Vec<ActivityRecord> {
+    let mut names: Vec<(ActivityKind, Arc<str>)> = Vec::new();
+    let mut name = |kind: ActivityKind| match names.iter().find(|(known, _)| *known == kind) {
+        Some((_, name)) => name.clone(),
+        None => {
+            let name: Arc<str> = kind.name().into();
+            names.push((kind, name.clone()));
+            name
+        }
+    };
+    let mut records = Vec::new();
+    for log in logs {
+        records.extend(log.activities.iter().map(|activity| ActivityRecord {
+            job: log.job,
+            rank: log.rank,
+            repetition: activity.round,
+            activity: name(activity.kind),
+            start: activity.from,
+            end: activity.until,
+            src: activity.message.map(|(src, _)| src.into()),
+            flow: activity.message.map(|(_, number)| number.into()),
+        }));
+    }
+    records
 }
 
 /// The collective operations of all jobs.

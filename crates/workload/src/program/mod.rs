@@ -38,7 +38,7 @@ pub(crate) use build::{Accept, CheckedRank, MAX_OPS, RankBuilder, build_all, che
 pub use collectives::{CollectiveInfo, CollectiveKind};
 pub use job::RankEnds;
 pub(crate) use job::{JobRank, PlacedJob};
-pub use observer::{CollectiveLog, RankLog, RoundLog, Wait};
+pub use observer::{Activity, ActivityKind, CollectiveLog, RankLog, RoundLog, Wait};
 pub(crate) use rank::RankWork;
 pub(crate) use runner::{Runner, Slowness};
 pub(crate) use stall::describe;

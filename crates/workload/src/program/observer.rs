@@ -27,6 +27,45 @@ pub struct RankLog {
     pub waits: Vec<Wait>,
     /// Its parts in collective operations, in order of their beginning.
     pub collectives: Vec<CollectiveLog>,
+    /// What it did when, in order of time, where that is asked for ([`Plan::note_activities`](crate::Plan::note_activities)).
+    pub activities: Vec<Activity>,
+}
+
+/// An interval in which a rank was in one state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activity {
+    /// The repetition.
+    pub round: u32,
+    /// The state.
+    pub kind: ActivityKind,
+    /// Its beginning.
+    pub from: Time,
+    /// Its end.
+    pub until: Time,
+    /// The message whose arrival ended it: its sender, and its number there.
+    pub message: Option<(HostId, u32)>,
+}
+
+/// What a rank does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActivityKind {
+    /// Some CPU of it calculates.
+    Computing,
+    /// None does, and a message of its own has not left completely.
+    Sending,
+    /// Neither: it waits for messages.
+    Waiting,
+}
+
+impl ActivityKind {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            ActivityKind::Computing => "computing",
+            ActivityKind::Sending => "sending",
+            ActivityKind::Waiting => "waiting",
+        }
+    }
 }
 
 /// One repetition of one rank.
@@ -100,9 +139,16 @@ pub(super) struct Observer {
     sending: u32,
     /// The message whose arrival is the reason of the present call.
     arrived: Option<(HostId, u32)>,
+    /// Whether [`RankLog::activities`] are wanted.
+    notes_activities: bool,
 }
 
 impl Observer {
+    /// From now on every interval is kept.
+    pub(super) fn note_activities(&mut self) {
+        self.notes_activities = true;
+    }
+
     /// A CPU takes up an operation, or is done with it.
     pub(super) fn occupy(&mut self, is_calculation: bool, begins: bool) {
         let count = if is_calculation { &mut self.computing } else { &mut self.sending };
@@ -192,16 +238,27 @@ impl Observer {
         self.since = now;
         let index = narrow::<u32>(self.log.rounds.len());
         let Some(round) = self.log.rounds.last_mut().filter(|_| lasted > Time::ZERO) else { return };
-        match self.state {
-            State::Idle => {}
-            State::Computing => round.computing += lasted,
-            State::Sending => round.sending += lasted,
+        let kind = match self.state {
+            State::Idle => return,
+            State::Computing => {
+                round.computing += lasted;
+                ActivityKind::Computing
+            }
+            State::Sending => {
+                round.sending += lasted;
+                ActivityKind::Sending
+            }
             State::Blocked => {
                 round.blocked += lasted;
                 if let Some((src, number)) = self.arrived {
                     self.log.waits.push(Wait { round: index - 1, from, until: now, src, number });
                 }
+                ActivityKind::Waiting
             }
+        };
+        if self.notes_activities {
+            let message = self.arrived.filter(|_| kind == ActivityKind::Waiting);
+            self.log.activities.push(Activity { round: index - 1, kind, from, until: now, message });
         }
     }
 }

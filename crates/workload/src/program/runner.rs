@@ -137,6 +137,11 @@ impl Runner {
         self.slowness = slow.get(&self.rank).cloned().map(Box::new);
     }
 
+    /// Keeps what it does when.
+    pub(crate) fn note_activities(&mut self) {
+        self.observer.note_activities();
+    }
+
     /// Says which job it is of: `first` jobs come before those that it knew of.
     pub(crate) fn shift_job(&mut self, first: u16) {
         self.observer.log.job += first;
