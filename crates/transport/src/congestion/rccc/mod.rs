@@ -6,7 +6,7 @@
 //!   at once; until something comes back it              waits in the active list: in its turn it gets a PULL worth
 //!   speculates                                          4 packets, or what it lacks
 //!   every packet says a pull target: how far the        one that has what it asked for waits in the idle list: when
-//!   receiver should grant, counted from the flow's      nobody is active, it gets the same unasked (slow pulls),
+//!   receiver should grant, counted from the flow's      none is active, it gets the same unasked (slow pulls),
 //!   beginning, so that a lost one does no harm          up to a window ahead
 //!   a PULL says how far it has granted: the             the next PULL follows when what this one grants can have
 //!   difference is credit                                come in at 99% of the link's rate
@@ -35,7 +35,7 @@ pub use queue::{CreditQueue, Grant};
 
 /// RCCC, the receiver-credit congestion control of Ultra Ethernet (UEC specification 1.0; constants and corner cases as in the public simulator uet-htsim, commit 40ccb05, `uec.cpp`).
 /// A flow sends a window at the NIC's rate without asking. What follows needs credit of the receiver: each packet says how much its sender could use (its pull target), and the receiver
-/// grants that with PULLs, to one sender in turn after the other, at the pace at which its link can take it. Senders that ask for nothing get credit in advance while nobody else asks.
+/// grants that with PULLs, to one sender in turn after the other, at the pace at which its link can take it. Senders that ask for nothing get credit in advance while no other sender asks.
 ///
 /// Goes with `reliability = "pds"` only, whose packets carry the pull target; for that they do not say how long they were serialised, which flowcuts at the NIC and PLB need: those are
 /// refused. With `nscc` a packet needs credit and room in NSCC's window, and the pull target asks for no more than that window and a packet.
@@ -302,7 +302,7 @@ impl CongestionControl for State {
     fn on_pull(&mut self, pulled: u32, gate: &mut Gate) {
         self.stop_speculating();
         let more = pulled.wrapping_sub(self.pulled).cast_signed();
-        // Overtaken on the way.
+        // It was overtaken by a later one.
         if more > 0 {
             let bytes = i64::from(more) * QUANTUM.cast_signed();
             self.credit = self.credit.saturating_add(bytes).min(self.most);
