@@ -466,7 +466,7 @@ fn flowcuts() -> impl Strategy<Value = Flowcut> {
     )
 }
 
-/// DCQCN, NSCC and MP-RDMA need a fabric that marks, and repetitions that hurry and adaptive windows one that trims.
+/// DCQCN, NSCC, RCCC with it and MP-RDMA need a fabric that marks, and repetitions that hurry and adaptive windows one that trims.
 fn mark(config: &mut SimConfig) {
     if matches!(config.transport.congestion, Congestion::Qcn(_)) {
         let eager = Qcn { q_eq: Some(Bytes(8_000)), sample_base: Bytes(16_000), ..Qcn::default() };

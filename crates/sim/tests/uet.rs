@@ -162,7 +162,8 @@ const WITH_CREDIT: [&str; 2] = ["uet-rccc", "uet-nscc-rccc"];
 #[test]
 fn a_lone_flow_with_credit_takes_as_long_as_in_the_public_simulator() {
     for (transport, routing) in WITH_CREDIT.into_iter().flat_map(|name| [(name, "ecmp"), (name, "spray")]) {
-        let records = run(network(4), with_credit(routing, transport, |_| {}), flows(16, &[(0, 15)], 2_000_000));
+        let records =
+            run(network(4), with_credit(routing, transport, |_| {}), flows(16, &[(0, 15)], 2_000_000));
         assert_eq!(at_sender(&records.flows[0]), Time(177_367_660), "{transport} {routing}");
         assert_eq!(records.flows[0].packets, 490);
         // 126 ACKs as there, and 157 PULLs: there are 206, as a receiver goes on for a window after the last packet has come.
@@ -205,9 +206,10 @@ fn messages_on_one_connection_with_credit_take_as_long_as_one() {
 #[test]
 fn an_incast_with_credit_keeps_the_receivers_link_busy_and_loses_the_first_windows_only() {
     let incast: Vec<_> = (1..16).map(|src| (src, 0)).collect();
-    for (transport, last, again) in [("uet-rccc", 2_464_440_000.0, 762), ("uet-nscc-rccc", 2_462_920_000.0, 758)] {
-        let records =
-            run(network(4), with_credit("spray", transport, |_| {}), flows(16, &incast, 2_000_000));
+    for (transport, last, again) in
+        [("uet-rccc", 2_464_440_000.0, 762), ("uet-nscc-rccc", 2_462_920_000.0, 758)]
+    {
+        let records = run(network(4), with_credit("spray", transport, |_| {}), flows(16, &incast, 2_000_000));
         let longest = records.flows.iter().map(|flow| at_sender(flow).0).max().unwrap();
         assert!((longest as f64 / last - 1.0).abs() < 1e-2, "{transport}: {longest}");
         let repeated = records.flows.iter().map(|flow| flow.retransmissions).sum::<u64>();
@@ -274,7 +276,8 @@ fn receivers_slow_down_where_the_core_is_full() {
     let permutation: Vec<_> = (0..128).map(|src| (src, (src + 37) % 128)).collect();
     let trims = |oversubscribed| {
         let config = with_credit("spray", "uet-rccc", |rccc| rccc.oversubscribed = oversubscribed);
-        let records = run(build(Topology::FatTree(tree.clone())), config, flows(128, &permutation, 1_000_000));
+        let records =
+            run(build(Topology::FatTree(tree.clone())), config, flows(128, &permutation, 1_000_000));
         assert!(records.flows.iter().all(|flow| flow.delivered == 1_000_000));
         records.flows.iter().map(|flow| flow.trims).sum::<u64>()
     };
@@ -300,4 +303,19 @@ fn what_does_not_go_with_credit_is_refused_by_its_name() {
     let mut unmarked = with_credit("spray", "uet-nscc-rccc", |_| {});
     (unmarked.fabric.options.ecn, unmarked.fabric.options.ecn_last_hop) = (None, true);
     assert!(refused(unmarked).starts_with("congestion: expected a fabric that marks"));
+}
+
+#[test]
+fn what_waits_for_a_host_is_marked_unless_the_fabric_says_otherwise() {
+    let incast: Vec<_> = (1..16).map(|src| (src, 0)).collect();
+    for last_hop in [true, false] {
+        let mut config = config("spray");
+        config.fabric.options.ecn_last_hop = last_hop;
+        let records = run(network(4), config, flows(16, &incast, 500_000));
+        let marks = |is_last: bool| {
+            let channels = records.channels.iter().filter(|channel| (&*channel.to == "h0") == is_last);
+            channels.map(|channel| channel.marks).sum::<u64>()
+        };
+        assert_eq!((marks(true) > 0, marks(false) > 0), (last_hop, true));
+    }
 }

@@ -219,11 +219,10 @@ impl CongestionConfig for Rccc {
         Invalid::unless(is_pace, "pace", "a number above 0 and at most 1", self.pace)?;
         if let Some(nscc) = &self.nscc {
             let expected = "none inside rccc, whose own `network_rtt` holds for both";
-            let is_absent = nscc.network_rtt.is_none();
             let found = nscc.network_rtt.unwrap_or_default();
-            Invalid::unless(is_absent, "network_rtt", expected, found)
-                .and_then(|()| nscc.check())
-                .map_err(|error| error.within("nscc"))?;
+            Invalid::unless(nscc.network_rtt.is_none(), "nscc.network_rtt", expected, found)?;
+            nscc.check()
+                .map_err(|error| Invalid { field: format!("nscc.{}", error.field).into(), ..error })?;
         }
         if let Some(oversubscribed) = &self.oversubscribed {
             let expected = "none with `nscc`, which reacts to the same marks at the sender";

@@ -35,7 +35,7 @@ impl Flow {
     }
 
     fn hear(&mut self, cause: Cause) {
-        let feedback = Feedback { cause, ..ack_of(0) };
+        let feedback = Feedback { cause, rtt: PATH.base_rtt, ..ack_of(0) };
         self.1.on_feedback(&self.0, &feedback, &mut self.2);
     }
 }
@@ -114,7 +114,7 @@ fn with_nscc_a_sender_asks_for_no_more_than_its_window_and_a_packet() {
     assert_eq!(window, WINDOW.unsigned_abs() - 40 * PACKET);
     assert_eq!(flow.target(2_000_000, 1), (window + PACKET).div_ceil(256) as u32);
     // What is trimmed at the last hop is for credit to repair.
-    let feedback = Feedback { cause: Cause::Trim, at_last_hop: true, ..ack_of(0) };
+    let feedback = Feedback { cause: Cause::Trim, at_last_hop: true, rtt: PATH.base_rtt, ..ack_of(0) };
     flow.1.on_feedback(&flow.0, &feedback, &mut flow.2);
     assert_eq!(flow.2.window(), window);
 }
