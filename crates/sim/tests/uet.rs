@@ -214,7 +214,9 @@ fn an_incast_with_credit_keeps_the_receivers_link_busy_and_loses_the_first_windo
         assert!((longest as f64 / last - 1.0).abs() < 1e-2, "{transport}: {longest}");
         let repeated = records.flows.iter().map(|flow| flow.retransmissions).sum::<u64>();
         assert!(repeated.abs_diff(again) < again / 10, "{transport}: {repeated}");
-        assert!(records.flows.iter().all(|flow| flow.timeouts == 0));
+        // Few packets of a small window may wait for an ACK that is not due: there a request is sent for one, too.
+        let timeouts = records.flows.iter().map(|flow| flow.timeouts).sum::<u32>();
+        assert!(timeouts <= 3, "{transport}: {timeouts} timeouts");
         // Flows get equal shares.
         let shortest = records.flows.iter().map(|flow| at_sender(flow).0).min().unwrap();
         assert!(shortest as f64 > 0.93 * longest as f64, "{shortest} {longest}");
@@ -251,28 +253,28 @@ fn with_pfc_below_nothing_is_lost_and_the_receiver_is_as_busy() {
     assert!(last > busy && last.0 as f64 / 1.02 < busy.0 as f64 + 40e6, "{last} for {busy}");
 }
 
-/// A host with a bus of half its link's rate takes twice as long, whether packets are marked or not; its sender is slowed down before much is trimmed.
+/// A host with a bus of half its link's rate takes twice as long; where that has no room for half of the first window, packets count as trimmed, and all arrive in the end.
 #[test]
 fn a_slow_bus_at_the_host_slows_its_senders() {
-    let pcie = Pcie { rate: 0.5, buffer: Bytes(200_000), threshold: Bytes(40_000) };
-    let records = run(
-        network(4),
-        with_credit("spray", "uet-rccc", |rccc| rccc.pcie = Some(pcie)),
-        flows(16, &[(0, 15)], 2_000_000),
-    );
-    let [flow] = &records.flows[..] else { panic!("one flow") };
-    assert_eq!((flow.delivered, flow.timeouts), (2_000_000, 0));
-    let took = at_sender(flow).0 as f64 / 1e6;
-    // The first 64 packets come at once, 200 kB of which find room.
-    assert!((300.0..345.0).contains(&took), "{took} us");
-    assert!((1..64).contains(&flow.trims), "{} trims", flow.trims);
+    let over = |buffer, threshold| {
+        let pcie = Pcie { rate: 0.5, buffer: Bytes(buffer), threshold: Bytes(threshold) };
+        let config = with_credit("spray", "uet-rccc", |rccc| rccc.pcie = Some(pcie));
+        let records = run(network(4), config, flows(16, &[(0, 15)], 2_000_000));
+        let [flow] = &records.flows[..] else { panic!("one flow") };
+        assert_eq!(flow.delivered, 2_000_000);
+        (at_sender(flow).0 as f64 / 1e6, flow.trims)
+    };
+    let (took, trims) = over(200_000, 40_000);
+    assert!((300.0..345.0).contains(&took) && trims == 0, "{took} us, {trims} trims");
+    let (longer, trims) = over(100_000, 20_000);
+    assert!(longer > took && trims > 0, "{longer} us, {trims} trims");
 }
 
 /// Hosts of a leaf send to as many others over a quarter of their links' rate.
 #[test]
 fn receivers_slow_down_where_the_core_is_full() {
     let rate = Rate::from_gbps(100);
-    let tree = FatTree { k: Some(8), tor_taper: Some(4), rate: Some(rate), ..FatTree::default() };
+    let tree = FatTree { k: Some(8), tor_taper: Some(4.0), rate: Some(rate), ..FatTree::default() };
     let permutation: Vec<_> = (0..128).map(|src| (src, (src + 37) % 128)).collect();
     let trims = |oversubscribed| {
         let config = with_credit("spray", "uet-rccc", |rccc| rccc.oversubscribed = oversubscribed);

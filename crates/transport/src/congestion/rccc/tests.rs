@@ -143,7 +143,7 @@ fn a_receiver_grants_what_is_asked_for_in_turn_and_then_more() {
     // The idle ones take turns until they are 1027 quanta ahead.
     let grants: Vec<_> = std::iter::from_fn(|| next(&mut queue)).collect();
     assert_eq!(grants[..3], [(5, 164, 64), (3, 146, 64), (5, 228, 64)]);
-    assert_eq!(grants.iter().filter(|grant| grant.0 == 3).last(), Some(&(3, 18 + 17 * 64, 64)));
+    assert_eq!(grants.iter().rfind(|grant| grant.0 == 3), Some(&(3, 18 + 17 * 64, 64)));
     assert_eq!(grants.len(), 16 + 17);
     assert!(queue.is_empty());
     // What it has been granted beyond its target is not granted again, but something lost has its PULL.
