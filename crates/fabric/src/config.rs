@@ -47,6 +47,9 @@ pub struct FabricOptions {
     pub ecn: Option<Ecn>,
     /// Marking on the channels of single rates, by their nominal rate, in place of `ecn`: tables with `rate`, `kmin`, `kmax` and `pmax`.
     pub ecn_by_rate: Vec<EcnAtRate>,
+    /// Whether switches also mark what waits for a host. Where receivers grant credit (`transport.congestion = "rccc"`), that takes care of the last hop, and uet-htsim does not mark there.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub ecn_last_hop: bool,
     /// QCN congestion points at every output queue of a switch, which notify sources of congestion; absent: none.
     pub qcn: Option<Qcn>,
 }
@@ -61,6 +64,7 @@ impl Default for FabricOptions {
             classes: Vec::new(),
             ecn: None,
             ecn_by_rate: Vec::new(),
+            ecn_last_hop: true,
             qcn: None,
         }
     }
@@ -154,9 +158,12 @@ impl Fabric {
         !matches!(self.flow_control, FlowControl::Lossy(_))
     }
 
-    /// How the channels of a rate mark, where that is not how all others do.
-    pub fn ecn_at(&self, rate: Rate) -> Option<Ecn> {
+    /// How the channels of a rate mark, from a switch to a host or others, where that is not how all others do.
+    pub fn ecn_at(&self, rate: Rate, is_last_hop: bool) -> Option<Ecn> {
         let mark = self.options.ecn.as_ref().map_or_else(Mark::default, |ecn| ecn.mark);
+        if is_last_hop && !self.options.ecn_last_hop {
+            return Some(Ecn { kmin: Bytes(u64::MAX), kmax: Bytes(u64::MAX), pmax: 0.0, mark });
+        }
         self.options.ecn_by_rate.iter().find(|own| own.rate == rate).map(|own| own.ecn(mark))
     }
 
@@ -210,6 +217,8 @@ impl Fabric {
         let has_others = options.ecn.is_some() || options.ecn_by_rate.is_empty();
         let expected = "nothing without `ecn`, which holds for all other rates";
         Invalid::unless(has_others, "ecn_by_rate", expected, options.ecn_by_rate.len())?;
+        let expected = "true without `ecn`: nothing is marked at any hop";
+        Invalid::unless(options.ecn.is_some() || options.ecn_last_hop, "ecn_last_hop", expected, false)?;
         if let Some(qcn) = &options.qcn {
             qcn.check().map_err(|invalid| invalid.within("qcn"))?;
         }
@@ -312,6 +321,7 @@ mod tests {
         assert_eq!(check(by_rate(vec![at(1, 9), at(2, 10)])), "ecn_by_rate.1.kmin");
         assert_eq!(check(by_rate(vec![at(1, 9), at(1, 8)])), "ecn_by_rate.1.rate");
         assert_eq!(check(FabricOptions { ecn: None, ..by_rate(vec![at(1, 9)]) }), "ecn_by_rate");
+        assert_eq!(check(FabricOptions { ecn_last_hop: false, ..Default::default() }), "ecn_last_hop");
         assert_eq!(check(FabricOptions { buffer: Some(Bytes(4159)), ..Default::default() }), "buffer");
         assert_eq!(check(FabricOptions { cut_through: Some(Bytes(0)), ..Default::default() }), "cut_through");
         let classes = vec![TrafficClass { share: Some(0) }];

@@ -123,7 +123,7 @@ pub struct Packet {
     /// A number that means what the kind says: of data the fingerprint of the ports taken so far, of a control packet what its protocol says.
     pub by_kind: ByKind,
     /// Data: what the serialisation of the packet has added to its way so far, in picoseconds; on a channel that the next switch cuts through,
-    /// only what that switch waits for. Stays at 2³² − 1, over 4 ms. ACK: that sum, echoed.
+    /// only what that switch waits for. Stays at 2³² − 1, over 4 ms. ACK: that sum, echoed. Where receivers grant credit that senders ask for, data say [their pull target](Packet::pull_target) in its place.
     pub serialisation: u32,
     /// Bytes on the wire.
     pub size: u16,
@@ -221,6 +221,7 @@ impl Flags {
     const ASKS_FOR_ACK: u8 = Flags::MORE;
     const OF_CLASS: u8 = 1 << 4;
     const URGENT: u8 = 1 << 4;
+    const AT_LAST_HOP: u8 = 1 << 4;
     const CLASS: u32 = 5;
 
     /// The flags of a data packet that sets out in a traffic class, of which there are at most eight.
@@ -317,6 +318,18 @@ impl Flags {
         }
     }
 
+    /// What is left of a trimmed packet: it was trimmed by the switch before its receiver. NACK: echoed.
+    #[inline]
+    pub const fn is_at_last_hop(self) -> bool {
+        self.0 & Flags::AT_LAST_HOP != 0
+    }
+
+    /// Says of what is left of a trimmed packet whether it was trimmed by the switch before its receiver.
+    #[inline]
+    pub const fn set_at_last_hop(&mut self, is_last: bool) {
+        self.0 = self.0 & !Flags::AT_LAST_HOP | if is_last { Flags::AT_LAST_HOP } else { 0 };
+    }
+
     /// A signal to a source: all flows of the class are meant.
     #[inline]
     pub const fn is_of_class(self) -> bool {
@@ -383,6 +396,12 @@ impl Packet {
     pub fn note_port(&mut self, port: u16) {
         self.by_kind =
             ByKind((self.path_fingerprint().rotate_left(5) ^ u32::from(port)).wrapping_mul(0x9e37_79b1));
+    }
+
+    /// How far its sender would like to be granted credit: of a data packet, or what is left of one, or a request, [where receivers grant it](crate::Rules::with_pull_targets).
+    #[inline(always)]
+    pub fn pull_target(&self) -> u32 {
+        self.serialisation
     }
 
     /// The data queues that a PAUSE frame stops, a bit each; all others go on.

@@ -59,6 +59,8 @@ pub struct Rules {
     /// No data packet is marked that leaves this many bytes or fewer behind in its queue as its transmission starts: the least threshold of all
     /// ports, or the greatest number where packets are not marked then.
     pub(crate) unmarked_departure: u64,
+    /// Whether data packets sum up what serialisation adds to their way.
+    pub(crate) sums_serialisation: bool,
     /// The seed of the draws that this takes.
     pub(crate) seed: u64,
     /// Whether it matters to a packet that arrives how long an output queue is, or whether its channel is cut.
@@ -153,6 +155,7 @@ impl Rules {
             early_drop,
             ecn: options.ecn.clone(),
             unmarked_departure: if marks(Mark::Departure) { fabric.least_kmin().0 } else { u64::MAX },
+            sums_serialisation: true,
             seed: 0,
             watches_queues: marks(Mark::Arrival) || options.buffer.is_some(),
             cut_through: options.cut_through,
@@ -173,6 +176,12 @@ impl Rules {
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         Rules { seed, ..self }
+    }
+
+    /// The same where data packets say [a pull target](crate::Packet::pull_target) instead of what serialisation has added to their way.
+    #[must_use]
+    pub fn with_pull_targets(self) -> Self {
+        Rules { sums_serialisation: false, ..self }
     }
 
     /// The same for channels of which some are cut or lose packets.

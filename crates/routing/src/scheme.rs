@@ -102,6 +102,11 @@ impl Routing {
         self.acks() == Acks::OfEveryPacket
     }
 
+    /// Whether NICs choose paths by round-trip times from which they take what serialisation added, or wait for that.
+    pub fn uses_serialisation(&self) -> bool {
+        self.placement == Placement::Nic && self.granularity.facts().serialisation
+    }
+
     /// Whether NICs choose paths by the marks that ACKs bring back, so that the fabric must mark.
     pub fn uses_marks(&self) -> bool {
         matches!(self.acks(), Acks::Marks | Acks::MarksOrTrims)

@@ -2,6 +2,7 @@
 
 use netloom_routing::RouteTable;
 use netloom_topology::{Channel, ChannelId, HostId, Network, PortId};
+use netloom_transport::PathFacts;
 use netloom_units::{Bytes, Rate, Time, narrow};
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
@@ -90,6 +91,18 @@ impl World {
     /// The path between two hosts by which the run begins, with nothing else on it.
     pub(crate) fn idle_path(&self, src: HostId, dst: HostId) -> PathProfile {
         PathProfile::walk(self, self.forwarding.table(), src, dst)
+    }
+
+    /// What the transport knows of such a path.
+    pub(crate) fn path_facts(&self, path: &PathProfile) -> PathFacts {
+        PathFacts {
+            base_rtt: path.round_trip(self.transport.packet_size(), self.transport.options.ack_size),
+            rate: path.nic_rate(),
+            // A receiver that refuses packets discards what a sender believes delivered, even where the fabric loses nothing.
+            lossy: self.is_lossy || self.transport.refuses(),
+            reorders: self.routing.scatters(),
+            trims: self.fabric.queue.trims(),
+        }
     }
 }
 

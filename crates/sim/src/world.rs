@@ -7,7 +7,7 @@ use netloom_engine::{END_OF_TIME, NodeIndex, Scheduler};
 use netloom_fabric::{Fabric, FlowControl, LAST_RANK, PortSpec, Rules, Telemetry, check_switch};
 use netloom_routing::{Forwarding, Routing, channels};
 use netloom_topology::{ChannelId, HostId, Network, NodeId};
-use netloom_transport::Transport;
+use netloom_transport::{Ack, Transport};
 use netloom_units::{Bytes, Invalid, Time};
 use netloom_workload::JobPlan;
 
@@ -28,6 +28,19 @@ pub(crate) enum Says {
     HasMore(Bytes),
     /// Whether they ask for an ACK, and have been sent before, for ACKs that answer several of them.
     AsksForAck,
+    /// The same, and in the place of what serialisation added to their way how far their sender should be granted credit.
+    AsksForCredit,
+}
+
+impl Says {
+    /// An answer, which echoes what its packet said.
+    #[inline]
+    pub(crate) fn echoed(self, ack: Ack) -> Ack {
+        match self {
+            Says::AsksForCredit => Ack { serialisation: Time::ZERO, ..ack },
+            _ => ack,
+        }
+    }
 }
 
 /// How the transport of a host takes data packets.
@@ -131,7 +144,7 @@ impl World {
                 changes,
                 faults: faults.of_channel(id, *seed),
                 cut_through_from: switch.map(|switch| fastest[switch as usize]),
-                ecn: self.fabric.ecn_at(channel.rate),
+                ecn: self.fabric.ecn_at(channel.rate, switch.is_none()),
                 inward: (self.latency(id ^ 1), most),
                 rank: if switch.is_some() { channels::rank(network, id) } else { LAST_RANK },
             }

@@ -155,6 +155,25 @@ fn nscc() -> impl Strategy<Value = Congestion> {
     )
 }
 
+/// With NSCC, where marks and trims slow receivers down, and with buses that are too slow.
+fn rccc() -> impl Strategy<Value = Congestion> {
+    use congestion::rccc::{Oversubscribed, Pcie, Rccc};
+    let bus = (0.1..2.0f64, 1_000..50_000u64);
+    (0.05..3.0f64, 256..100_000u64, 0.3..=1.0f64, 0..3u8, prop::option::weighted(0.3, bus)).prop_map(
+        |(max_window, pull, pace, more, bus)| {
+            let pcie = bus.map(|(rate, threshold)| Pcie {
+                rate,
+                threshold: Bytes(threshold),
+                buffer: Bytes(threshold + 20_000),
+            });
+            let (nscc, oversubscribed) =
+                ((more == 1).then(Default::default), (more == 2).then(Oversubscribed::default));
+            let sizes = Rccc { max_window, pull: Bytes(pull), pace, ..Rccc::default() };
+            Congestion::Rccc(Rccc { nscc, oversubscribed, pcie, ..sizes })
+        },
+    )
+}
+
 fn transports() -> impl Strategy<Value = Transport> {
     let congestion = prop_oneof![
         Just(Congestion::None(Default::default())),
@@ -196,6 +215,7 @@ fn transports() -> impl Strategy<Value = Transport> {
         ),
         mp_rdma(),
         nscc(),
+        rccc(),
         // Slow enough to matter, and back at the line's rate long after the flows are done.
         Just(Congestion::Qcn(congestion::qcn::Qcn {
             r_min: Some(Rate::from_gbps(20)),
@@ -245,10 +265,14 @@ fn transports() -> impl Strategy<Value = Transport> {
             }
             transport.options.mtu = Bytes(mtu);
             transport.options.reorder = reorder;
+            if transport.credit().is_some() && !matches!(transport.reliability, Reliability::Pds(_)) {
+                // Its packets say what they could use.
+                transport.reliability = Reliability::Pds(Default::default());
+            }
             if matches!(transport.reliability, Reliability::Pds(_)) {
                 // It counts bytes, and takes packets as they come.
                 (transport.options.ack_every, transport.options.reorder) = (1, Reorder::default());
-                if transport.pulls() || transport.chooses_paths() {
+                if transport.pulls() && transport.credit().is_none() || transport.chooses_paths() {
                     transport.reliability = Reliability::Bitmap(Default::default());
                 }
             }
@@ -442,7 +466,7 @@ fn flowcuts() -> impl Strategy<Value = Flowcut> {
     )
 }
 
-/// DCQCN, NSCC and MP-RDMA need a fabric that marks, and repetitions that hurry and adaptive windows one that trims.
+/// DCQCN, NSCC, RCCC with it and MP-RDMA need a fabric that marks, and repetitions that hurry and adaptive windows one that trims.
 fn mark(config: &mut SimConfig) {
     if matches!(config.transport.congestion, Congestion::Qcn(_)) {
         let eager = Qcn { q_eq: Some(Bytes(8_000)), sample_base: Bytes(16_000), ..Qcn::default() };
@@ -455,7 +479,7 @@ fn mark(config: &mut SimConfig) {
     if let Congestion::Pulls(pulls) = &mut config.transport.congestion {
         pulls.adaptive.take_if(|_| !config.fabric.queue.trims());
     }
-    if matches!(config.transport.congestion, Congestion::Dcqcn(_) | Congestion::Nscc(_))
+    if matches!(config.transport.congestion, Congestion::Dcqcn(_) | Congestion::Nscc(_) | Congestion::Rccc(_))
         || config.transport.chooses_paths()
     {
         let ecn = Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1, mark: Default::default() };
@@ -502,7 +526,10 @@ fn simulate(network: &Network, config: &SimConfig, pattern: &Pattern, seed: u64)
     mark(&mut config);
     tell(&mut config);
     let may_hang = !config.faults.is_empty();
+    let needs_serialisation = config.transport.credit().is_some() && config.routing.uses_serialisation();
     match Simulation::new(network.clone(), config, plan) {
+        // Packets say how much credit they could use in its place.
+        Err(SimError::Routing(error)) if needs_serialisation && error.field == "granularity" => None,
         // A tapered tree may hang on the one link that was cut.
         Err(SimError::Unreachable(_)) if may_hang => None,
         // Or on one that is cut for good, and some schemes cannot follow.

@@ -1,4 +1,4 @@
-//! Ultra Ethernet's transport, with its congestion control at the sender.
+//! Ultra Ethernet's transport, with its congestion controls at the sender and at the receiver.
 
 mod common;
 
@@ -8,8 +8,9 @@ use netloom_fabric::{Ecn, Queue};
 use netloom_record::{FlowRecord, Records};
 use netloom_sim::{SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
+use netloom_transport::congestion::rccc::{Oversubscribed, Pcie, Rccc};
 use netloom_transport::reliability::pds::Pds;
-use netloom_transport::{Reliability, preset};
+use netloom_transport::{Congestion, Reliability, preset};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{Message, Plan};
 
@@ -142,4 +143,181 @@ fn what_does_not_fit_is_refused_by_its_name() {
     each.transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(0) });
     let records = run(network(4), each, flows(16, &[(0, 15)], 400_000));
     assert_eq!(acks(&records), records.flows[0].packets);
+}
+
+/// The same network where receivers grant credit, and nothing is marked on the way to hosts.
+fn with_credit(routing: &str, transport: &str, change: impl FnOnce(&mut Rccc)) -> SimConfig {
+    let mut config = config(routing);
+    config.transport = preset::find(transport).unwrap().transport();
+    config.fabric.options.ecn_last_hop = false;
+    let Congestion::Rccc(rccc) = &mut config.transport.congestion else { panic!("{transport}") };
+    rccc.network_rtt = Some(Time(14_022_720));
+    change(rccc);
+    config
+}
+
+const WITH_CREDIT: [&str; 2] = ["uet-rccc", "uet-nscc-rccc"];
+
+/// uet-htsim prints 177.368 us for credit alone and with NSCC: PULLs at 99% of the line let the last packet out later than the window would.
+#[test]
+fn a_lone_flow_with_credit_takes_as_long_as_in_the_public_simulator() {
+    for (transport, routing) in WITH_CREDIT.into_iter().flat_map(|name| [(name, "ecmp"), (name, "spray")]) {
+        let records =
+            run(network(4), with_credit(routing, transport, |_| {}), flows(16, &[(0, 15)], 2_000_000));
+        assert_eq!(at_sender(&records.flows[0]), Time(177_367_660), "{transport} {routing}");
+        assert_eq!(records.flows[0].packets, 490);
+        // 126 ACKs as there, and 157 PULLs: there are 206, as a receiver goes on for a window after the last packet has come.
+        assert_eq!(acks(&records), 126 + 157);
+    }
+}
+
+/// uet-htsim prints 178.147 and 178.18 us. How often control packets follow data of the other direction hangs on paths.
+#[test]
+fn credit_in_both_directions_takes_as_long_as_in_the_public_simulator() {
+    let mean = |seed| {
+        let config = SimConfig { seed, ..with_credit("spray", "uet-rccc", |_| {}) };
+        let records = run(network(4), config, flows(16, &[(0, 15), (15, 0)], 2_000_000));
+        records.flows.iter().map(|flow| at_sender(flow).0 as f64).sum::<f64>() / 2.0
+    };
+    let mean = (0..8).map(mean).sum::<f64>() / 8.0;
+    assert!((mean / 178_163_500.0 - 1.0).abs() < 5e-3, "{} us", mean / 1e6);
+}
+
+/// 10 packets are sent unasked, so that credit makes no difference to them.
+#[test]
+fn messages_on_one_connection_with_credit_take_as_long_as_one() {
+    for packets in [10, 100, 400] {
+        let config = || with_credit("ecmp", "uet-rccc", |_| {});
+        let one = run(network(4), config(), flows(16, &[(0, 15)], packets * 4086));
+        let part = Message { stream: true, ..Message::new(15, Bytes(packets / 10 * 4086), Time(0)) };
+        let ten = run(network(4), config(), Plan::of_messages(16, (0..10).map(|_| (0, part))));
+        assert_eq!((ten.flows[0].packets, ten.flows[0].delivered), (packets, packets * 4086));
+        // Nobody knows that a connection is over, so its receiver grants a window more.
+        assert!(ten.totals.control.sent >= one.totals.control.sent);
+        assert!(ten.totals.simulated >= one.totals.simulated);
+        assert_eq!(one.flows[0].timeouts + ten.flows[0].timeouts, 0);
+        if packets == 10 {
+            assert_eq!(at_sender(&one.flows[0]), Time(17_010_720));
+        }
+    }
+}
+
+/// uet-htsim: the last flow of an incast of 15 times 2 MB ends at 2464.44 us, with NSCC at 2462.92 us, 762 and 758 packets sent again.
+#[test]
+fn an_incast_with_credit_keeps_the_receivers_link_busy_and_loses_the_first_windows_only() {
+    let incast: Vec<_> = (1..16).map(|src| (src, 0)).collect();
+    for (transport, last, again) in
+        [("uet-rccc", 2_464_440_000.0, 762), ("uet-nscc-rccc", 2_462_920_000.0, 758)]
+    {
+        let records = run(network(4), with_credit("spray", transport, |_| {}), flows(16, &incast, 2_000_000));
+        let longest = records.flows.iter().map(|flow| at_sender(flow).0).max().unwrap();
+        assert!((longest as f64 / last - 1.0).abs() < 1e-2, "{transport}: {longest}");
+        let repeated = records.flows.iter().map(|flow| flow.retransmissions).sum::<u64>();
+        assert!(repeated.abs_diff(again) < again / 10, "{transport}: {repeated}");
+        // Few packets of a small window may wait for an ACK that is not due: there a request is sent for one, too.
+        let timeouts = records.flows.iter().map(|flow| flow.timeouts).sum::<u32>();
+        assert!(timeouts <= 3, "{transport}: {timeouts} timeouts");
+        // Flows get equal shares.
+        let shortest = records.flows.iter().map(|flow| at_sender(flow).0).min().unwrap();
+        assert!(shortest as f64 > 0.93 * longest as f64, "{shortest} {longest}");
+    }
+}
+
+#[test]
+fn without_trimming_requests_repair_what_credit_alone_cannot() {
+    let mut config = with_credit("spray", "uet-rccc", |_| {});
+    config.fabric.queue = Queue::TailDrop(Default::default());
+    let incast: Vec<_> = (1..16).map(|src| (src, 0)).collect();
+    let records = run(network(4), config, flows(16, &incast, 300_000));
+    assert!(records.flows.iter().all(|flow| flow.delivered == 300_000));
+    assert!(records.totals.data.dropped > 0);
+    assert!(records.flows.iter().any(|flow| flow.timeouts > 0));
+}
+
+/// Under PFC nothing is lost. The first windows wait in pauses, and what follows comes at the pace of PULLs.
+#[test]
+fn with_pfc_below_nothing_is_lost_and_the_receiver_is_as_busy() {
+    let mut config = with_credit("spray", "uet-rccc", |_| {});
+    config.fabric.queue = Queue::TailDrop(Default::default());
+    config.fabric.options.buffer = None;
+    config.fabric.flow_control = netloom_fabric::FlowControl::Pfc(Default::default());
+    let options = &mut config.transport.options;
+    (options.rto_min, options.rto_initial, options.rto_max) =
+        (Time::from_ms(5), Time::from_ms(5), Some(Time::from_ms(5)));
+    let incast: Vec<_> = (1..16).map(|src| (src, 0)).collect();
+    let records = run(network(4), config, flows(16, &incast, 2_000_000));
+    assert!(records.flows.iter().all(|flow| flow.delivered == 2_000_000 && flow.retransmissions == 0));
+    let busy = Rate::from_gbps(100).serialize(Bytes(15 * (2_000_000 + 490 * 64)));
+    let last = records.flows.iter().map(fct).max().unwrap();
+    // 99% of the line.
+    assert!(last > busy && last.0 as f64 / 1.02 < busy.0 as f64 + 40e6, "{last} for {busy}");
+}
+
+/// A host with a bus of half its link's rate takes twice as long; where that has no room for half of the first window, packets count as trimmed, and all arrive in the end.
+#[test]
+fn a_slow_bus_at_the_host_slows_its_senders() {
+    let over = |buffer, threshold| {
+        let pcie = Pcie { rate: 0.5, buffer: Bytes(buffer), threshold: Bytes(threshold) };
+        let config = with_credit("spray", "uet-rccc", |rccc| rccc.pcie = Some(pcie));
+        let records = run(network(4), config, flows(16, &[(0, 15)], 2_000_000));
+        let [flow] = &records.flows[..] else { panic!("one flow") };
+        assert_eq!(flow.delivered, 2_000_000);
+        (at_sender(flow).0 as f64 / 1e6, flow.trims)
+    };
+    let (took, trims) = over(200_000, 40_000);
+    assert!((300.0..345.0).contains(&took) && trims == 0, "{took} us, {trims} trims");
+    let (longer, trims) = over(100_000, 20_000);
+    assert!(longer > took && trims > 0, "{longer} us, {trims} trims");
+}
+
+/// Hosts of a leaf send to as many others over a quarter of their links' rate.
+#[test]
+fn receivers_slow_down_where_the_core_is_full() {
+    let rate = Rate::from_gbps(100);
+    let tree = FatTree { k: Some(8), tor_taper: Some(4.0), rate: Some(rate), ..FatTree::default() };
+    let permutation: Vec<_> = (0..128).map(|src| (src, (src + 37) % 128)).collect();
+    let trims = |oversubscribed| {
+        let config = with_credit("spray", "uet-rccc", |rccc| rccc.oversubscribed = oversubscribed);
+        let records =
+            run(build(Topology::FatTree(tree.clone())), config, flows(128, &permutation, 1_000_000));
+        assert!(records.flows.iter().all(|flow| flow.delivered == 1_000_000));
+        records.flows.iter().map(|flow| flow.trims).sum::<u64>()
+    };
+    let (without, with) = (trims(None), trims(Some(Oversubscribed::default())));
+    assert!(with < without / 3, "{with} trims, {without} without");
+}
+
+#[test]
+fn what_does_not_go_with_credit_is_refused_by_its_name() {
+    let refused = |config: SimConfig| match Simulation::new(network(4), config, flows(16, &[(0, 15)], 1000)) {
+        Err(SimError::Transport(error) | SimError::Routing(error)) => error.to_string(),
+        other => panic!("{:?}", other.err()),
+    };
+    for routing in ["plb", "flowcut-nic"] {
+        let mut config = with_credit(routing, "uet-rccc", |_| {});
+        config.transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(0) });
+        let refusal = refused(config);
+        assert!(refusal.starts_with("granularity: expected another one with"), "{refusal}");
+    }
+    let mut config = with_credit("spray", "uet-rccc", |_| {});
+    config.transport.reliability = Reliability::Trimmed(Default::default());
+    assert!(refused(config).starts_with("reliability: expected \"pds\" with \"rccc\""));
+    let mut unmarked = with_credit("spray", "uet-nscc-rccc", |_| {});
+    (unmarked.fabric.options.ecn, unmarked.fabric.options.ecn_last_hop) = (None, true);
+    assert!(refused(unmarked).starts_with("congestion: expected a fabric that marks"));
+}
+
+#[test]
+fn what_waits_for_a_host_is_marked_unless_the_fabric_says_otherwise() {
+    let incast: Vec<_> = (1..16).map(|src| (src, 0)).collect();
+    for last_hop in [true, false] {
+        let mut config = config("spray");
+        config.fabric.options.ecn_last_hop = last_hop;
+        let records = run(network(4), config, flows(16, &incast, 500_000));
+        let marks = |is_last: bool| {
+            let channels = records.channels.iter().filter(|channel| (&*channel.to == "h0") == is_last);
+            channels.map(|channel| channel.marks).sum::<u64>()
+        };
+        assert_eq!((marks(true) > 0, marks(false) > 0), (last_hop, true));
+    }
 }

@@ -5,6 +5,7 @@ use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::congestion::rccc::Rccc;
 use crate::congestion::{Congestion, Limit};
 use crate::nic::NicQueue;
 use crate::reliability::{Reliability, Takes};
@@ -132,6 +133,17 @@ impl Transport {
         self.congestion.facts().pulls.is_some()
     }
 
+    /// Whether they do so packet by packet.
+    fn asks_for_packets(&self) -> bool {
+        self.congestion.facts().pulls.is_some_and(|asking| asking.packets().is_some())
+    }
+
+    /// How receivers grant credit to senders, if they do.
+    #[inline]
+    pub fn credit(&self) -> Option<&Rccc> {
+        self.congestion.facts().pulls.and_then(|asking| asking.credit())
+    }
+
     /// Whether the windows of a flow's subflows grow together.
     pub fn is_coupled(&self) -> bool {
         self.congestion.facts().coupled
@@ -203,6 +215,14 @@ impl Transport {
         }
         if reliability.sack_bytes.is_some() {
             self.check_sacks()?;
+        }
+        if self.credit().is_some() {
+            let says_targets = |kind: &Reliability| kind.facts().sack_bytes.is_some();
+            let able = names(Reliability::every().iter().filter(|kind| says_targets(kind)));
+            let expected =
+                format!("{able} with \"{name}\", whose packets say how much credit they could use");
+            let found = format!("\"{}\"", self.reliability.name());
+            Invalid::unless(says_targets(&self.reliability), "reliability", expected, found)?;
         }
         if self.options.subflows > 1 {
             let takes_any = |kind: &Reliability| {
@@ -286,9 +306,10 @@ impl Transport {
         let expected = format!("\"none\" with \"{name}\", which takes packets in any order itself");
         let holds = self.options.reorder.holds();
         Invalid::unless(!holds, "reorder", expected, format!("\"{}\"", self.options.reorder.name()))?;
-        let expected =
-            format!("a window or a rate with \"{name}\", whose ACKs and NACKs let no single packets out");
-        let lets_out = self.pulls() || self.chooses_paths();
+        let expected = format!(
+            "a window, a rate or credit with \"{name}\", whose ACKs and NACKs let no single packets out"
+        );
+        let lets_out = self.asks_for_packets() || self.chooses_paths();
         Invalid::unless(!lets_out, "congestion", expected, format!("\"{}\"", self.congestion.name()))
     }
 

@@ -226,6 +226,7 @@ mod tests {
             hops: 2,
             marked: false,
             tag: 0,
+            at_last_hop: false,
         }
     }
 

@@ -21,6 +21,8 @@ pub struct Ack {
     pub marked: bool,
     /// What routing had written on that packet.
     pub tag: u32,
+    /// Whether that packet was trimmed by the switch before its receiver.
+    pub at_last_hop: bool,
 }
 
 /// Why a sender gives feedback.
@@ -69,6 +71,8 @@ pub struct Feedback {
     pub marked: bool,
     /// What routing had written on that packet.
     pub tag: u32,
+    /// Whether that packet was trimmed by the switch before its receiver.
+    pub at_last_hop: bool,
     /// Packets newly acknowledged.
     pub packets: u32,
     /// Their bytes on the wire, each packet counted as a full one.
@@ -101,6 +105,7 @@ impl Feedback {
             hops: 0,
             marked: false,
             tag: 0,
+            at_last_hop: false,
             packets: 0,
             bytes: 0,
             in_flight: 0,

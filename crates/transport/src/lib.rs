@@ -42,6 +42,7 @@ pub use config::{Transport, TransportOptions};
 pub use congestion::Congestion;
 pub use congestion::pulls::{PullWindow, Pulls};
 pub use congestion::qcn::ReactionPoint;
+pub use congestion::rccc::{CreditQueue, Demand, Grant, HostBus, Rccc, ReceiverRate};
 pub use connection::Connection;
 pub use feedback::{Ack, Cause, Feedback, LinkState};
 pub use nic::NicQueue;

@@ -9,6 +9,7 @@ use crate::congestion::dctcp::Dctcp;
 use crate::congestion::mp_rdma::MpRdma;
 use crate::congestion::newreno::NewReno;
 use crate::congestion::pulls::Pulls;
+use crate::congestion::rccc::Rccc;
 use crate::nic::NicQueue;
 use crate::reliability::Reliability;
 use crate::reliability::go_back_n::GoBackN;
@@ -282,6 +283,24 @@ pub static PRESETS: &[Preset] = &[
               bandwidth-delay product at 100 Gb/s) that does not grow: set `rto_min`, `rto_initial` and `rto_max` to yours. Needs a fabric with ECN; meant for one with \
               fabric.queue = \"trimming\" and sprayed packets.",
         expand: || uet(Congestion::Nscc(Default::default())),
+    },
+    Preset {
+        name: "uet",
+        doc: "What uet-htsim runs if nothing else is asked for: uet-nscc. Its balancer is routing.preset = \"uet-mixed\", its queues trim.",
+        expand: || uet(Congestion::Nscc(Default::default())),
+    },
+    Preset {
+        name: "uet-rccc",
+        doc: "Ultra Ethernet with congestion control at the receiver, RCCC (uet-htsim: -receiver_cc_only): as uet-nscc, but a window of 1.5 bandwidth-delay products at \
+              once and then credit that the receiver grants at 99% of its link's rate. Needs no ECN; meant for a fabric with fabric.queue = \"trimming\" and sprayed \
+              packets.",
+        expand: || uet(Congestion::Rccc(Default::default())),
+    },
+    Preset {
+        name: "uet-nscc-rccc",
+        doc: "Ultra Ethernet with congestion control at both ends (uet-htsim: -sender_cc -receiver_cc): as uet-rccc, and NSCC's window holds as well. Needs a fabric with ECN, \
+              which uet-htsim leaves out at the last hop (fabric.ecn_last_hop = false).",
+        expand: || uet(Congestion::Rccc(Rccc { nscc: Some(Default::default()), ..Rccc::default() })),
     },
 ];
 

@@ -279,6 +279,11 @@ impl Receiver {
         self.resequencing
     }
 
+    /// Whether a packet has arrived.
+    pub fn has(&self, seq: u32) -> bool {
+        self.received.contains(seq)
+    }
+
     /// The next packet in order.
     pub fn expected(&self) -> u32 {
         self.received.base()

@@ -193,6 +193,16 @@ impl Recovery {
         left.clamp(0, u32::MAX.into()) as u32
     }
 
+    /// How many packets are to be sent again.
+    pub(crate) fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Something else than a packet was sent, from which a timeout counts.
+    pub(crate) fn note_progress(&mut self, now: Time) {
+        self.progress = now;
+    }
+
     /// Whether something is to be sent again.
     #[inline]
     pub(crate) fn must_resend(&self) -> bool {

@@ -98,6 +98,9 @@ pub struct Sender {
     recovery: Option<Box<Recovery>>,
     /// The next packet leaves whatever the window says: the first repetition of a recovery, or a probe.
     at_once: bool,
+    /// It is to ask its receiver for credit, and when it last did.
+    asks: bool,
+    asked: Option<Time>,
     /// What it may do once its SYN is acknowledged.
     opening: Option<Box<Opening>>,
     learns: bool,
@@ -139,6 +142,8 @@ impl Sender {
             rtt: Rtt::default(),
             recovery,
             at_once: false,
+            asks: false,
+            asked: None,
             opening: None,
             learns,
             counts: SendCounts::default(),
@@ -376,6 +381,17 @@ impl Sender {
 
     /// Packets that were lost or refused, the first of them `seq`, are to be sent again.
     fn on_loss(&mut self, transport: &Transport, cause: Cause, now: Time, seq: u32, sent: Time) -> Feedback {
+        self.on_loss_at(transport, cause, (now, seq, sent), false)
+    }
+
+    /// The same, where it is known whether the packet was trimmed by the switch before its receiver.
+    fn on_loss_at(
+        &mut self,
+        transport: &Transport,
+        cause: Cause,
+        (now, seq, sent): (Time, u32, Time),
+        at_last_hop: bool,
+    ) -> Feedback {
         let lost = Ack {
             now,
             seq,
@@ -385,6 +401,7 @@ impl Sender {
             hops: 0,
             marked: false,
             tag: 0,
+            at_last_hop,
         };
         let mut feedback = self.feedback(transport, cause, lost);
         if let Some(opening) = &mut self.opening {
@@ -410,6 +427,7 @@ impl Sender {
             hops: about.hops,
             marked: about.marked,
             tag: about.tag,
+            at_last_hop: about.at_last_hop,
             packets: 0,
             bytes: 0,
             in_flight: self.in_flight,
@@ -497,6 +515,7 @@ impl Sender {
             hops: 0,
             marked: false,
             tag: 0,
+            at_last_hop: false,
         };
         Feedback { window_cut: true, ..self.feedback(transport, Cause::Notification, about) }
     }
@@ -549,7 +568,9 @@ impl Sender {
                 let given_up = recovery.give_up(transport, &self.rtt, now);
                 self.leave_flight(given_up);
                 self.gate.grant(given_up);
-                Some(self.on_loss(transport, Cause::Timeout, now, self.acked.base(), now))
+                let feedback = self.on_loss(transport, Cause::Timeout, now, self.acked.base(), now);
+                self.ask_for_credit(transport, now);
+                Some(feedback)
             }
         }
     }

@@ -112,7 +112,8 @@ impl<'a> Shared<'a> {
         let Answer { reply, .. } = self.receivers[usize::from(!is_subflow)].on_data(transport, arrival);
         let Reply::Ack(cumulative) = reply else { panic!("every packet has its ACK") };
         let (serialisation, hops, marked, tag) = (Time::ZERO, 1, false, 0);
-        let ack = Ack { now: at, seq, cumulative, sent: now, serialisation, hops, marked, tag };
+        let ack =
+            Ack { now: at, seq, cumulative, sent: now, serialisation, hops, marked, tag, at_last_hop: false };
         self.acks.push(Reverse((at, self.sent)));
         self.contents.insert(self.sent, (index, ack));
     }

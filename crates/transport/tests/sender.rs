@@ -66,6 +66,7 @@ fn marked_answers_notify_where_they_echo_marks() {
         hops: 2,
         marked,
         tag: 0,
+        at_last_hop: false,
     };
     // A look for cuts comes 4 us and 1 ns after the first notification; otherwise the timeout is next.
     let (cut, timeout) = (Time::from_ns(14_001), Time::from_ms(4));
@@ -128,6 +129,7 @@ fn ack(seq: u32, cumulative: u32) -> Ack {
         hops: 2,
         marked: false,
         tag: 0,
+        at_last_hop: false,
     }
 }
 

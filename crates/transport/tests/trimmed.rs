@@ -35,7 +35,17 @@ fn leave(sender: &mut Sender, transport: &Transport, now: Time) -> Vec<(u32, boo
 }
 
 fn about(now: Time, seq: u32, cumulative: u32, sent: Time) -> Ack {
-    Ack { now, seq, cumulative, sent, serialisation: Time::ZERO, hops: 2, marked: false, tag: 7 }
+    Ack {
+        now,
+        seq,
+        cumulative,
+        sent,
+        serialisation: Time::ZERO,
+        hops: 2,
+        marked: false,
+        tag: 7,
+        at_last_hop: false,
+    }
 }
 
 #[test]

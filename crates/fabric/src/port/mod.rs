@@ -96,6 +96,8 @@ pub struct Port {
     pub(crate) rank: u8,
     /// Packets [handed on early](early) of which it is not known yet that they have begun, all of `sending` bytes. They are among the bytes `queued`.
     early: u8,
+    /// Whether data packets sum up what serialisation adds to their way.
+    sums: bool,
 }
 
 impl Port {
@@ -123,6 +125,7 @@ impl Port {
             to: spec.to,
             rank: spec.rank,
             early: 0,
+            sums: rules.sums_serialisation,
         };
         port.set_rate(spec.rate, head_at(spec.rate, cut_through));
         if !spec.changes.is_empty() {
@@ -285,7 +288,9 @@ impl Port {
         self.stats.busy += duration;
         if packet.kind.is_data() {
             packet.trail.cross();
-            packet.serialisation = packet.serialisation.saturating_add(serialisation);
+            if self.sums {
+                packet.serialisation = packet.serialisation.saturating_add(serialisation);
+            }
         }
         Some(start + head + self.latency)
     }

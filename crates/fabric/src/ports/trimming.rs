@@ -7,7 +7,7 @@ use super::just_after;
 use super::start::{Output, Transmitter};
 use crate::faults::DropCause;
 use crate::packet::{Packet, PacketKind};
-use crate::port::{Fate, Wire};
+use crate::port::{Fate, LAST_RANK, Wire};
 use crate::rules::{CONTROL, Trims};
 
 /// A data packet without room loses its payload. Afterwards the packet that came is the one that had no room and is dropped, trimmed or sent back.
@@ -99,7 +99,9 @@ impl Trimming<'_> {
             port.note_exchange(last.size, packet.size, at.now);
             *packet = last;
         }
-        output.transmitter.port.losses().trims += 1;
+        let port = &mut output.transmitter.port;
+        port.losses().trims += 1;
+        packet.flags.set_at_last_hop(port.rank == LAST_RANK);
         packet.trim(self.0.header_size);
     }
 

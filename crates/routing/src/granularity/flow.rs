@@ -23,6 +23,7 @@ impl GranularityConfig for Flow {
             ends: Ends::WithFlow,
             remembers: true,
             acks: Acks::Unused,
+            serialisation: false,
             labels: false,
             decides_control: false,
         }

@@ -53,6 +53,7 @@ impl GranularityConfig for FlowBender {
             ends: Ends::InMidFlow,
             remembers: true,
             acks: Acks::Marks,
+            serialisation: false,
             labels: false,
             decides_control: false,
         }

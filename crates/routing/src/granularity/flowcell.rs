@@ -45,6 +45,7 @@ impl GranularityConfig for Flowcell {
             ends: Ends::InMidFlow,
             remembers: true,
             acks: Acks::Unused,
+            serialisation: false,
             labels: false,
             decides_control: false,
         }

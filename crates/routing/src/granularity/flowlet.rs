@@ -68,6 +68,7 @@ impl GranularityConfig for Flowlet {
             ends: Ends::InMidFlow,
             remembers: true,
             acks: Acks::Unused,
+            serialisation: false,
             labels: false,
             decides_control: false,
         }

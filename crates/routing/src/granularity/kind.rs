@@ -102,6 +102,8 @@ pub(crate) struct Facts {
     pub(crate) remembers: bool,
     /// What ACKs must bring back to a sender that decides by it.
     pub(crate) acks: Acks,
+    /// A sender that decides by it needs to know what serialisation added to a packet's way.
+    pub(crate) serialisation: bool,
     /// A packet's first switch writes the label of its path on it.
     pub(crate) labels: bool,
     /// Selectors also choose the ports of ACKs and other control packets.

@@ -33,6 +33,7 @@ impl GranularityConfig for LeavesMarked {
             ends: Ends::InMidFlow,
             remembers: true,
             acks: Acks::Marks,
+            serialisation: false,
             labels: false,
             decides_control: false,
         }

@@ -28,6 +28,7 @@ impl GranularityConfig for Packet {
             ends: Ends::EveryPacket,
             remembers: false,
             acks: Acks::Unused,
+            serialisation: false,
             labels: false,
             decides_control: self.control,
         }

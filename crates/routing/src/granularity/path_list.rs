@@ -118,6 +118,7 @@ impl GranularityConfig for PathList {
             ends: Ends::EveryPacket,
             remembers: true,
             acks: Acks::Any,
+            serialisation: false,
             labels: false,
             decides_control: false,
         }

@@ -125,6 +125,7 @@ impl GranularityConfig for PathPenalties {
             ends: Ends::EveryPacket,
             remembers: true,
             acks: if self.learns() { Acks::MarksOrTrims } else { Acks::Unused },
+            serialisation: false,
             labels: false,
             decides_control: false,
         }

@@ -88,6 +88,7 @@ impl GranularityConfig for Plb {
             ends: Ends::InMidFlow,
             remembers: true,
             acks: Acks::Marks,
+            serialisation: true,
             labels: false,
             decides_control: false,
         }

@@ -75,6 +75,7 @@ impl GranularityConfig for PlbDelay {
             ends: Ends::InMidFlow,
             remembers: true,
             acks: Acks::Any,
+            serialisation: false,
             labels: false,
             decides_control: false,
         }

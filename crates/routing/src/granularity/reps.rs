@@ -85,6 +85,7 @@ impl GranularityConfig for Reps {
             ends: Ends::EveryPacket,
             remembers: true,
             acks: Acks::MarksOrTrims,
+            serialisation: false,
             labels: false,
             decides_control: false,
         }

@@ -3,7 +3,7 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
 use netloom_routing::Advice;
-use netloom_transport::Feedback;
+use netloom_transport::{Ack, Feedback};
 
 use crate::ctx::Ctx;
 use crate::host::Host;
@@ -58,7 +58,9 @@ impl Host {
             return self.on_answer_to_subflow(ctx, packet);
         }
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
-        let feedback = flow.sender.on_nack(&ctx.world.transport, answer(ctx.now, packet));
+        let nack = ctx.world.says.echoed(answer(ctx.now, packet));
+        let nack = Ack { at_last_hop: packet.flags.is_at_last_hop(), ..nack };
+        let feedback = flow.sender.on_nack(&ctx.world.transport, nack);
         self.on_feedback(ctx, packet.slot, &feedback);
         self.go_on(ctx, packet.slot);
     }

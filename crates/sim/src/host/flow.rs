@@ -167,6 +167,7 @@ pub(crate) fn echo(now: Time, packet: &Packet, cumulative: u32) -> Ack {
         hops: u32::from(packet.trail.hops()),
         marked: packet.flags.is_marked(),
         tag: packet.tag,
+        at_last_hop: false,
     }
 }
 

@@ -66,14 +66,7 @@ impl Host {
         let full = ctx.world.transport.packet_size();
         let full_packets = (bytes.0 - 1) / options.mtu.0;
         let last = Bytes(bytes.0 - full_packets * options.mtu.0 + options.header.0);
-        let facts = PathFacts {
-            base_rtt: path.round_trip(full, options.ack_size),
-            rate: path.nic_rate(),
-            // A receiver that refuses packets discards what a sender believes delivered, even where the fabric loses nothing.
-            lossy: ctx.world.is_lossy || ctx.world.transport.refuses(),
-            reorders: ctx.world.routing.scatters(),
-            trims: ctx.world.fabric.queue.trims(),
-        };
+        let facts = ctx.world.path_facts(&path);
         let mut ideal_fct = path.ideal_fct(full_packets, full, last);
         if options.handshake {
             ideal_fct += path.one_way(options.header) + path.one_way(options.ack_size);
@@ -95,8 +88,7 @@ impl Host {
             self.send_queue.push(flow.queue, slot);
         }
         if let Some(count) = requests {
-            self.watch();
-            self.protocols.pulls.requests.get_or_insert_default().add(slot, number, count, ctx.now);
+            self.add_requests(slot, number, count, ctx.now);
             // Nothing of it is under way that could fire a timer: all of its requests can get lost.
             if let Some(flow) = &mut self.flows[slot as usize] {
                 flow.arm(ctx, slot);

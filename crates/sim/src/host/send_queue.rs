@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use netloom_fabric::{RoundRobin, Rules};
-use netloom_units::{Time, prefetch};
+use netloom_units::{Time, narrow, prefetch};
 
 /// The flows that may have something to send, or packets, by data queue.
 #[derive(Clone, Debug)]
@@ -54,6 +54,11 @@ impl<T> SendQueue<T> {
             [queue] => queue.is_empty(),
             queues => queues.iter().all(VecDeque::is_empty),
         }
+    }
+
+    /// How many wait.
+    pub(crate) fn len(&self) -> u32 {
+        self.queues.iter().map(|queue| narrow::<u32>(queue.len())).sum()
     }
 
     /// Whether all wait in one queue.

@@ -49,7 +49,11 @@ impl Host {
         let flow = flow_in(&mut self.flows, slot, number).filter(|flow| flow.timer == ctx.now);
         let Some(flow) = flow else { return };
         flow.timer = Time::MAX;
-        if let Some(feedback) = flow.sender.on_timer(&ctx.world.transport, ctx.now) {
+        let feedback = flow.sender.on_timer(&ctx.world.transport, ctx.now);
+        if flow.sender.take_request() {
+            self.add_requests(slot, number, 1, ctx.now);
+        }
+        if let Some(feedback) = feedback {
             if ctx.world.numbering.has_subflows() {
                 self.on_subflow_timer(ctx.world, number, &feedback);
             }

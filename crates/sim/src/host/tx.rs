@@ -211,7 +211,7 @@ impl Host {
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         slot: u32,
     ) -> Option<(Packet, bool)> {
-        let Host { flows, path_selector, random, connections, departed, .. } = self;
+        let Host { flows, path_selector, random, connections, departed, send_queue, .. } = self;
         let flow = flows[slot as usize].as_mut()?;
         let Some(mut next) = flow.sender.take(&ctx.world.transport, ctx.now) else {
             flow.is_queued = false;
@@ -253,7 +253,11 @@ impl Host {
             Says::HasMore(least) => {
                 packet.flags.set_more(flow.sender.remaining(&ctx.world.transport) >= least);
             }
-            Says::AsksForAck => {
+            Says::AsksForAck | Says::AsksForCredit => {
+                if ctx.world.says == Says::AsksForCredit {
+                    let target = flow.sender.pull_target(&ctx.world.transport, 1 + send_queue.len());
+                    packet.serialisation = target.unwrap_or_default();
+                }
                 packet.flags.set_asks_for_ack(next.asks_for_ack);
                 packet.flags.set_repeat(next.is_repeat);
             }

@@ -81,6 +81,14 @@ impl Validated {
             let found = format!("\"{}\"", routing.placement.name());
             return Err(SimError::Routing(Invalid::new("placement", expected, found)));
         }
+        if transport.credit().is_some() && routing.uses_serialisation() {
+            let expected = format!(
+                "another one with transport.congestion \"{}\": packets say how much credit their sender could use in the place of what serialisation added to their way, by which it goes",
+                transport.congestion.name()
+            );
+            let found = format!("\"{}\"", routing.granularity_name());
+            return Err(SimError::Routing(Invalid::new("granularity", expected, found)));
+        }
         let has_control_queue = fabric.queue.trims() && fabric.options.control_priority;
         if transport.hurries() && !has_control_queue {
             let expected = "false without a control queue in which to hurry: fabric.queue = \"trimming\" and fabric.control_priority";

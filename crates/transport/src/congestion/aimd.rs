@@ -156,6 +156,7 @@ mod tests {
             hops: 2,
             marked: false,
             tag: 0,
+            at_last_hop: false,
         };
         // Two ACKs add a little less than a packet, a third one the rest.
         for seq in 0..2 {

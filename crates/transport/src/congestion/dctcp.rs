@@ -213,6 +213,7 @@ mod tests {
             hops: 0,
             marked,
             tag: 0,
+            at_last_hop: false,
             packets: 1,
             bytes: PACKET,
             in_flight,

@@ -10,6 +10,7 @@ use netloom_units::{Bytes, Invalid, Rate, Time};
 
 use super::pulls::Pulls;
 use super::qcn::Qcn;
+use super::rccc::{Demand, Rccc};
 use crate::feedback::{Feedback, LinkState};
 use crate::gate::Gate;
 use crate::sender::PathFacts;
@@ -97,8 +98,13 @@ pub(crate) trait CongestionControl: Clone + Debug {
     /// An ACK is about to arrive that brings what the links of its packet's path wrote ([`Facts::telemetry`]).
     fn on_telemetry(&mut self, _links: impl Iterator<Item = LinkState>) {}
 
-    /// A PULL arrived, which counts itself and those before ([`Facts::pulls`]).
+    /// A PULL arrived, with the number that counts itself and those before, or what they have granted ([`Facts::pulls`]).
     fn on_pull(&mut self, _count: u32, _gate: &mut Gate) {}
+
+    /// How far the receiver should grant, as the packet says that has just left ([`Asking::Credit`]).
+    fn pull_target(&self, _demand: Demand) -> Option<u32> {
+        None
+    }
 
     /// That many packets have arrived that no ACK of their own acknowledges.
     fn on_arrivals(&mut self, _packets: u32) {}
@@ -133,7 +139,7 @@ pub struct Facts<'a> {
     /// Bytes on the wire that switches write on data packets, and receivers on ACKs, for it (in-band telemetry); `None`: it reads none.
     pub telemetry: Option<Bytes>,
     /// How receivers ask for packets with PULLs; `None`: they do not.
-    pub pulls: Option<&'a Pulls>,
+    pub pulls: Option<Asking<'a>>,
     /// The rate limiters, one per destination, that the fabric's congestion notification messages (CNMs) slow down; `None`: it has none.
     pub reaction_point: Option<&'a Qcn>,
     /// The parameter that only a fabric which trims packets makes sense of, if it is set.
@@ -144,6 +150,35 @@ pub struct Facts<'a> {
     pub target_delay: Option<TargetDelay>,
     /// Without which signal in a whole run it has certainly done nothing, where that is worth a warning.
     pub acts_on: Option<Signal>,
+}
+
+/// How receivers ask for packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Asking<'a> {
+    /// A PULL for each packet or header that has come.
+    Packets(&'a Pulls),
+    /// PULLs grant credit that senders say they could use.
+    Credit(&'a Rccc),
+}
+
+impl<'a> Asking<'a> {
+    /// Where each PULL is for a packet.
+    #[inline]
+    pub fn packets(self) -> Option<&'a Pulls> {
+        match self {
+            Asking::Packets(pulls) => Some(pulls),
+            Asking::Credit(_) => None,
+        }
+    }
+
+    /// Where PULLs grant credit.
+    #[inline]
+    pub fn credit(self) -> Option<&'a Rccc> {
+        match self {
+            Asking::Packets(_) => None,
+            Asking::Credit(rccc) => Some(rccc),
+        }
+    }
 }
 
 /// What limits a flow before the NIC.

@@ -15,6 +15,7 @@ pub mod none;
 pub mod nscc;
 pub mod pulls;
 pub mod qcn;
+pub mod rccc;
 mod reno;
 pub mod swift;
 pub mod timely;
@@ -26,8 +27,8 @@ use crate::config::Transport;
 use crate::feedback::{Feedback, LinkState};
 use crate::gate::Gate;
 use crate::sender::PathFacts;
+pub use kind::{Asking, Facts, Limit, Marks, Signal, SlowedBy, TargetDelay};
 pub(crate) use kind::{CongestionConfig, CongestionControl, Start, Still};
-pub use kind::{Facts, Limit, Marks, Signal, SlowedBy, TargetDelay};
 
 /// Declares the kinds: what a user writes, and the kind at work on one flow.
 macro_rules! congestions {
@@ -200,10 +201,18 @@ macro_rules! congestions {
                 }
             }
 
-            /// A PULL arrived, which counts itself and those before.
+            /// A PULL arrived, with its number.
             pub(crate) fn on_pull(&mut self, count: u32, gate: &mut Gate) {
                 match self {
                     $(Control::$Kind(state) => state.on_pull(count, gate),)+
+                }
+            }
+
+            /// How far the receiver should grant credit, where senders say so.
+            #[inline]
+            pub(crate) fn pull_target(&self, demand: rccc::Demand) -> Option<u32> {
+                match self {
+                    $(Control::$Kind(state) => state.pull_target(demand),)+
                 }
             }
 
@@ -241,6 +250,7 @@ macro_rules! list {
             "pulls" => Pulls(pulls::Pulls),
             "mp-rdma" => MpRdma(mp_rdma::MpRdma),
             "nscc" => Nscc(nscc::Nscc),
+            "rccc" => Rccc(rccc::Rccc),
             $($more)*
         }
     };

@@ -319,8 +319,13 @@ impl State {
         (self.gathered, self.delivered) = (0, 0);
     }
 
+    /// A packet was trimmed where the receiver's credit sees to it that this happens less often: the window does not shrink, unless quick adapt says so.
+    pub(super) fn on_spared_loss(&mut self, config: &Nscc, feedback: &Feedback) -> bool {
+        self.on_loss(config, feedback, true)
+    }
+
     /// A packet was trimmed or is otherwise known to be lost.
-    fn on_loss(&mut self, config: &Nscc, feedback: &Feedback) -> bool {
+    fn on_loss(&mut self, config: &Nscc, feedback: &Feedback, is_spared: bool) -> bool {
         let before = self.window;
         if feedback.is_sampled && matches!(feedback.cause, Cause::Trim | Cause::Return) {
             self.learn_rtt(config, feedback.rtt);
@@ -329,7 +334,7 @@ impl State {
         // It counts as delayed by T: where a queue trims, it is about that long.
         self.average_in(config, self.rtt, true);
         self.is_triggered = true;
-        if !self.quick_adapt(config, feedback, 0, true) {
+        if !self.quick_adapt(config, feedback, 0, true) && !is_spared {
             self.window = self.window.saturating_sub(self.packet);
             self.clamp();
         }
@@ -406,7 +411,7 @@ impl AdaptiveWindow for State {
     fn react(&mut self, config: &Nscc, feedback: &Feedback) -> bool {
         match feedback.cause {
             Cause::Ack => self.on_ack(config, feedback),
-            Cause::Trim | Cause::Return | Cause::Loss | Cause::Nack => self.on_loss(config, feedback),
+            Cause::Trim | Cause::Return | Cause::Loss | Cause::Nack => self.on_loss(config, feedback, false),
             Cause::Timeout => {
                 let before = self.window;
                 self.window = self.window.saturating_sub(self.packet).max(self.packet);

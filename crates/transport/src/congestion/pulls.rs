@@ -4,7 +4,7 @@ use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start, window};
+use super::{Asking, CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start, window};
 use crate::feedback::{Cause, Feedback};
 use crate::gate::Gate;
 use crate::sender::PathFacts;
@@ -166,7 +166,7 @@ impl CongestionConfig for Pulls {
             coupled: false,
             cnp_interval: None,
             telemetry: None,
-            pulls: Some(self),
+            pulls: Some(Asking::Packets(self)),
             reaction_point: None,
             needs_trimming: self.adaptive.is_some().then_some("adaptive"),
             max_rate: None,
@@ -265,6 +265,7 @@ mod tests {
             hops: 1,
             marked: false,
             tag: 0,
+            at_last_hop: false,
             packets,
             bytes: 0,
             in_flight,

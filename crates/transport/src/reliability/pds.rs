@@ -26,8 +26,8 @@ use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// No timer makes a receiver send an ACK that is not due yet. Where the packets of a flow leave far apart, as many flows share its NIC, set a longer
 /// timeout or a smaller `ack_bytes`, or packets are sent twice.
 ///
-/// With the congestion controls that go by windows or rates. Left out: requests to send, for which the timeout stands in; probes and fast loss
-/// recovery without trimming (SLEEK); the receiver's window penalty.
+/// With the congestion controls that go by windows, rates or credit (`rccc`). Left out: requests to send where no credit is missing, for which the timeout stands in; probes and fast loss
+/// recovery without trimming (SLEEK); the receiver's window penalty. Messages of a connection are frames of a stream; a connection keeps its window and its credit between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pds {

@@ -4,17 +4,18 @@ use netloom_units::Time;
 
 use super::{PathFacts, Sender};
 use crate::config::Transport;
+use crate::congestion::rccc::Demand;
 use crate::feedback::{Cause, Feedback};
 
 impl Sender {
-    /// The receiver has asked for that many packets by now.
+    /// The receiver has asked for that many packets by now, or has granted so much credit.
     pub fn on_pull(&mut self, count: u32) {
         self.control.on_pull(count, &mut self.gate);
     }
 
     /// How many packets a flow asks for before it sends anything, if it has to ask: as many as its first window would hold.
     pub fn requests(&self, transport: &Transport, path: PathFacts) -> Option<u32> {
-        let pulls = transport.congestion.facts().pulls?;
+        let pulls = transport.congestion.facts().pulls?.packets()?;
         let window = || pulls.window(path.bdp(), transport.packet_size());
         pulls.request_to_send.then(|| window().min(self.content.count))
     }
@@ -27,13 +28,51 @@ impl Sender {
         starves.then(|| recovery.timeout_after_progress(transport, &self.rtt))
     }
 
-    /// It has waited long enough: sends a packet unasked.
+    /// It has waited long enough: sends a packet unasked, or asks for credit.
     pub(super) fn end_starvation(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
         self.starves_until(transport).filter(|&due| due <= now)?;
+        let has_credit = self.has_credit(transport);
         let recovery = self.recovery.as_mut()?;
         self.counts.timeouts += 1;
         recovery.back_off();
+        if has_credit {
+            recovery.note_progress(now);
+            self.ask_for_credit(transport, now);
+            return None;
+        }
         self.at_once = true;
         Some(self.on_loss(transport, Cause::Timeout, now, self.acked.base(), now))
+    }
+
+    /// How far the receiver should grant credit, as the packet says that has just been taken, while that many flows share the NIC.
+    pub fn pull_target(&self, transport: &Transport, sources: u32) -> Option<u32> {
+        let packets = u64::from(self.content.count.saturating_sub(self.next));
+        let unsent = self.remaining(transport).0 + packets * transport.options.header.0;
+        // What is short counts as a full packet.
+        let lost = self.recovery.as_ref().map_or(0, |recovery| recovery.lost());
+        let lost = u64::from(lost) * transport.packet_size().0;
+        self.control.pull_target(Demand { unsent, lost, sources })
+    }
+
+    /// Whether PULLs grant it credit.
+    fn has_credit(&self, transport: &Transport) -> bool {
+        transport.congestion.facts().pulls.is_some_and(|asking| asking.credit().is_some())
+    }
+
+    /// After a timeout: if it may not send what it has to, it asks for credit, but not more often than once in a round trip.
+    pub(super) fn ask_for_credit(&mut self, transport: &Transport, now: Time) {
+        if !self.has_credit(transport) || self.ready(transport).is_some() {
+            return;
+        }
+        let has_data = self.next < self.content.count || self.must_resend();
+        let may_ask = self.asked.is_none_or(|asked| now - asked >= self.base_rtt);
+        if has_data && may_ask {
+            (self.asks, self.asked) = (true, Some(now));
+        }
+    }
+
+    /// Whether it is to send a request for credit now, which has the number of [its oldest packet](Self::oldest).
+    pub fn take_request(&mut self) -> bool {
+        std::mem::take(&mut self.asks)
     }
 }

@@ -77,7 +77,7 @@ impl Sender {
         let packet = transport.packet_size().0;
         let has_more = self.next < self.content.count || self.must_resend();
         let fits = (u64::from(self.in_flight) + 1) * packet < self.gate.window();
-        !has_more || !fits || self.gate.opens_at() > now
+        !has_more || !fits || self.gate.credit() == 0 || self.gate.opens_at() > now
     }
 }
 

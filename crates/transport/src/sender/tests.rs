@@ -29,7 +29,17 @@ fn tcp(handshake: bool) -> Transport {
 }
 
 fn ack(now: Time, seq: u32, cumulative: u32, sent: Time) -> Ack {
-    Ack { now, seq, cumulative, sent, serialisation: Time(3), hops: 2, marked: false, tag: 7 }
+    Ack {
+        now,
+        seq,
+        cumulative,
+        sent,
+        serialisation: Time(3),
+        hops: 2,
+        marked: false,
+        tag: 7,
+        at_last_hop: false,
+    }
 }
 
 fn leave(sender: &mut Sender, transport: &Transport, now: Time) -> Vec<(u32, u16, bool)> {

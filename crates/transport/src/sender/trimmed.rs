@@ -46,12 +46,12 @@ impl Sender {
             return self.feedback(transport, cause, about);
         }
         self.leave_flight(1);
-        let Ack { now, seq, sent, serialisation, hops, marked, tag, .. } = about;
+        let Ack { now, seq, sent, serialisation, hops, marked, tag, at_last_hop, .. } = about;
         let reroute = match (transport.reliability.facts().reroute_after, &mut self.recovery) {
             (Some(after), Some(recovery)) => recovery.reroutes(after, sent, now),
             _ => false,
         };
-        let feedback = self.on_loss(transport, cause, now, seq, sent);
+        let feedback = self.on_loss_at(transport, cause, (now, seq, sent), at_last_hop);
         Feedback { serialisation, hops, marked, tag, reroute, ..feedback }
     }
 }

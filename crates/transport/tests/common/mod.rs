@@ -95,6 +95,7 @@ impl Pipe {
                             hops: 1,
                             marked: false,
                             tag: 0,
+                            at_last_hop: false,
                         };
                         match kind {
                             Reply::Ack(cumulative) => {

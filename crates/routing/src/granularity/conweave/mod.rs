@@ -113,6 +113,7 @@ impl GranularityConfig for ConWeave {
             ends: Ends::InMidFlow,
             remembers: true,
             acks: Acks::Unused,
+            serialisation: false,
             labels: true,
             decides_control: false,
         }

@@ -241,6 +241,7 @@ impl GranularityConfig for Flowcut {
             ends: Ends::WhenEmpty,
             remembers: true,
             acks: Acks::OfEveryPacket,
+            serialisation: true,
             labels: false,
             decides_control: false,
         }

@@ -3,6 +3,9 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{ByKind, Flags, NO_INGRESS, Packet};
 use netloom_routing::FlowKey;
+use netloom_topology::HostId;
+use netloom_transport::congestion::Asking;
+use netloom_units::{Rate, Time};
 
 use crate::ctx::Ctx;
 use crate::host::Host;
@@ -15,7 +18,8 @@ use crate::protocol::at_switches::SwitchProtocol;
 use crate::protocol::declaration::answer_to;
 use crate::protocol::packets::{PULL, REQUEST};
 use crate::protocol::pulls::Pulls;
-use crate::protocol::pulls::queue::PullDue;
+use crate::protocol::pulls::queue::{AtHost, PullDue};
+use crate::protocol::uet::host::report;
 use crate::world::World;
 
 impl HostProtocol for Pulls {
@@ -61,6 +65,11 @@ impl HostProtocol for Pulls {
 
 impl SwitchProtocol for Pulls {}
 
+/// The rate at which packets come to a host.
+pub(super) fn rate_towards(world: &World, host: HostId) -> Rate {
+    world.network.channel(world.network.ports(host)[0] ^ 1).rate
+}
+
 impl Host {
     /// A packet, or its header, has come for a receiver: asks for another one, now or when it is its turn.
     #[inline(never)]
@@ -70,53 +79,80 @@ impl Host {
         receiver: u32,
         packet: &Packet,
     ) {
-        let most = self.receivers.active(receiver).receiver.missing();
-        let Some(pulls) = ctx.world.transport.congestion.facts().pulls else { return };
-        self.protocols.pulls.queue.get_or_insert_default().add(pulls, receiver, packet, most);
-        self.pull(ctx);
+        match ctx.world.transport.congestion.facts().pulls {
+            Some(Asking::Packets(pulls)) => {
+                let most = self.receivers.active(receiver).receiver.missing();
+                self.protocols.pulls.queue.get_or_insert_default().add(pulls, receiver, packet, most);
+                self.pull(ctx);
+            }
+            Some(Asking::Credit(credit)) => {
+                self.note_target(ctx, credit, receiver, packet);
+                self.grant(ctx, credit);
+            }
+            None => {}
+        }
     }
 
     /// Everything has come for a receiver.
     pub(crate) fn stop_asking(&mut self, world: &World, receiver: u32) {
-        if let (Some(queue), Some(pulls)) =
-            (&mut self.protocols.pulls.queue, world.transport.congestion.facts().pulls)
-        {
+        let AtHost { queue, credit, .. } = &mut self.protocols.pulls;
+        let pulls = world.transport.congestion.facts().pulls.and_then(Asking::packets);
+        if let (Some(queue), Some(pulls)) = (queue, pulls) {
             queue.clear(pulls, receiver);
+        }
+        if let Some(credit) = credit {
+            credit.queue.clear(receiver);
         }
     }
 
     pub(crate) fn on_pull_timer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
-        if let Some(pulls) = self.protocols.pulls.queue.as_mut().filter(|pulls| pulls.timer == Some(ctx.now))
+        let AtHost { queue, credit, .. } = &mut self.protocols.pulls;
+        if let Some(queue) = queue {
+            if queue.pacer.fires(ctx.now) {
+                self.pull(ctx);
+            }
+        } else if credit.as_mut().is_some_and(|credit| credit.pacer.fires(ctx.now))
+            && let Some(config) = ctx.world.transport.credit()
         {
-            pulls.timer = None;
-            self.pull(ctx);
+            self.grant(ctx, config);
         }
     }
 
     /// Sends the PULL whose time has come, and has itself called for the next one.
     pub(crate) fn pull(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
-        let (Some(pulls), Some(config)) =
-            (&mut self.protocols.pulls.queue, ctx.world.transport.congestion.facts().pulls)
-        else {
-            return;
-        };
-        if pulls.opens <= ctx.now
+        let config = ctx.world.transport.congestion.facts().pulls.and_then(Asking::packets);
+        let (Some(pulls), Some(config)) = (&mut self.protocols.pulls.queue, config) else { return };
+        if pulls.pacer.opens <= ctx.now
             && let Some((packet, count)) = pulls.pop()
         {
             // The packet that is asked for takes so long on the link to this host.
-            let towards = ctx.world.network.channel(ctx.world.network.ports(ctx.id)[0] ^ 1);
-            pulls.opens =
-                ctx.now + config.interval(towards.rate.serialize(ctx.world.transport.packet_size()));
-            let size = ctx.world.transport.options.ack_size;
-            let answer = answer_to(&packet, PULL, size, ctx.id);
-            self.send_control(ctx, &mut Packet { sent: ctx.now, by_kind: ByKind::new(count), ..answer });
+            let packet_time = rate_towards(ctx.world, ctx.id).serialize(ctx.world.transport.packet_size());
+            pulls.pacer.opens = ctx.now + config.interval(packet_time);
+            self.send_pull(ctx, &packet, count);
         }
         let Some(pulls) = &mut self.protocols.pulls.queue else { return };
-        if !pulls.pending.is_empty() && pulls.timer.is_none() {
-            let at = pulls.opens.max(ctx.now);
-            pulls.timer = Some(at);
+        if !pulls.pending.is_empty()
+            && let Some(at) = pulls.pacer.arm(ctx.now)
+        {
             ctx.timer(at, Message::Protocol(Timer::Pulls(PullDue)));
         }
+    }
+
+    /// Sends a PULL with its number to the source of a packet.
+    pub(super) fn send_pull(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &Packet,
+        number: u32,
+    ) {
+        let answer = answer_to(packet, PULL, ctx.world.transport.options.ack_size, ctx.id);
+        self.send_control(ctx, &mut Packet { sent: ctx.now, by_kind: ByKind::new(number), ..answer });
+    }
+
+    /// A flow is to send requests as soon as it can.
+    pub(crate) fn add_requests(&mut self, slot: u32, flow: u32, count: u32, now: Time) {
+        self.watch();
+        self.protocols.pulls.requests.get_or_insert_default().add(slot, flow, count, now);
     }
 
     /// A receiver asks for more of a flow.
@@ -133,22 +169,28 @@ impl Host {
         let Some(requests) = &mut self.protocols.pulls.requests else { return };
         for (slot, number, count) in std::mem::take(&mut requests.waiting) {
             for _ in 0..count {
-                let Host { flows, path_selector, random, .. } = self;
+                let Host { flows, path_selector, random, send_queue, .. } = self;
                 let Some(flow) = flow_in(flows, slot, number) else { break };
                 let tag = match flow.settled {
                     Some(tag) => tag.bits(),
                     None => flow.choose_path(ctx.world, path_selector, random, 0, ctx.now),
                 };
+                let target = flow.sender.pull_target(&ctx.world.transport, 1 + send_queue.len());
+                let mut flags = Flags::new(flow.class, false);
+                // One for credit has an ACK, too.
+                flags.set_asks_for_ack(target.is_some());
                 let mut request = Packet {
                     sent: ctx.now,
                     src: ctx.id,
                     dst: flow.dst,
                     flow: number,
                     slot,
+                    seq: if target.is_some() { flow.sender.oldest() } else { 0 },
+                    serialisation: target.unwrap_or_default(),
                     tag,
                     size: ctx.world.transport.options.ack_size.0 as u16,
                     kind: REQUEST,
-                    flags: Flags::new(flow.class, false),
+                    flags,
                     ingress: NO_INGRESS,
                     ..Packet::EMPTY
                 };
@@ -157,11 +199,23 @@ impl Host {
         }
     }
 
-    /// A flow asks for a PULL.
+    /// A flow asks for a PULL; where that is for credit, it is to have an ACK as well.
     pub(crate) fn on_request(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let key = FlowKey { src: packet.src, flow: packet.flow };
-        if let Place::Active(slot, _) = self.receivers.place(key, ctx.world.recorder.is_on) {
-            self.ask_for_more(ctx, slot, packet);
+        let is_for_credit = ctx.world.transport.credit().is_some();
+        match self.receivers.place(key, ctx.world.recorder.is_on) {
+            Place::Active(slot, active) => {
+                if is_for_credit {
+                    let report = report(&active.receiver, packet);
+                    self.send_report(ctx, packet, report);
+                }
+                self.ask_for_more(ctx, slot, packet);
+            }
+            Place::Done(late) if is_for_credit => {
+                let count = late.note(|_, count| count);
+                self.send_last_sack(ctx, packet, count);
+            }
+            Place::Done(_) => {}
         }
     }
 }

@@ -1,5 +1,6 @@
-//! NDP: receivers ask for packets, and senders ask to be asked.
+//! Receivers ask for packets (NDP) or grant credit for them (Ultra Ethernet's RCCC), and senders ask to be asked.
 
+mod credit;
 pub(crate) mod host;
 pub(crate) mod queue;
 

@@ -1,9 +1,9 @@
-//! What is asked for: the PULLs that the receivers of a host owe, in turn, and the requests of flows that begin.
+//! What is asked for: the PULLs that the receivers of a host owe, in turn, and the requests of flows.
 
 use std::collections::VecDeque;
 
 use netloom_fabric::Packet;
-use netloom_transport::{PullWindow, Pulls};
+use netloom_transport::{CreditQueue, HostBus, PullWindow, Pulls, ReceiverRate};
 use netloom_units::Time;
 use netloom_units::memory::push_few;
 
@@ -14,6 +14,7 @@ use crate::protocol::state::HostState;
 #[derive(Debug, Default)]
 pub(crate) struct AtHost {
     pub(crate) queue: Option<Box<PullQueue>>,
+    pub(crate) credit: Option<Box<CreditPulls>>,
     pub(crate) requests: Option<Box<Requests>>,
 }
 
@@ -37,10 +38,58 @@ pub(crate) struct PullQueue {
     pub(crate) windows: Vec<PullWindow>,
     /// The receivers that owe something, in turn, and some that owe nothing any more.
     pub(crate) pending: VecDeque<u32>,
+    pub(crate) pacer: Pacer,
+}
+
+/// What spaces PULLs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pacer {
     /// The earliest moment for the next PULL.
     pub(crate) opens: Time,
     /// When the timer for it fires.
-    pub(crate) timer: Option<Time>,
+    timer: Option<Time>,
+}
+
+impl Pacer {
+    /// The timer to set, if none is set already.
+    pub(crate) fn arm(&mut self, now: Time) -> Option<Time> {
+        if self.timer.is_some() {
+            return None;
+        }
+        self.timer = Some(self.opens.max(now));
+        self.timer
+    }
+
+    /// A timer fires: whether it is the one that counts.
+    pub(crate) fn fires(&mut self, now: Time) -> bool {
+        self.timer.take_if(|timer| *timer == now).is_some()
+    }
+}
+
+/// What the receivers of a host grant to their senders, where PULLs are for credit.
+#[derive(Debug)]
+pub(crate) struct CreditPulls {
+    pub(crate) queue: CreditQueue,
+    /// By receiver, the last packet that came: whom to grant it.
+    pub(crate) whom: Vec<Packet>,
+    pub(crate) pacer: Pacer,
+    /// The pace by what is marked and trimmed, where that matters.
+    pub(crate) rate: ReceiverRate,
+    /// What waits for the host's bus, where that matters.
+    pub(crate) bus: HostBus,
+}
+
+impl CreditPulls {
+    /// Those of a host at which something arrives for the first time.
+    pub(crate) fn new(now: Time) -> Self {
+        CreditPulls {
+            queue: CreditQueue::default(),
+            whom: Vec::new(),
+            pacer: Pacer::default(),
+            rate: ReceiverRate::new(now),
+            bus: HostBus::default(),
+        }
+    }
 }
 
 /// The PULLs of one receiver.
@@ -114,7 +163,7 @@ impl PullQueue {
     }
 }
 
-/// The requests that a host has to send, as flows begin where nothing can leave yet.
+/// The requests that a host has to send: of flows that begin where nothing can leave yet, or that lack credit.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     /// By slot and number of the flow, how many, all at one instant.
@@ -123,7 +172,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// A flow begins that asks for `count` packets.
+    /// A flow asks for `count` packets, or once for credit.
     pub(crate) fn add(&mut self, slot: u32, flow: u32, count: u32, now: Time) {
         self.waiting.push((slot, flow, count));
         self.at = now;

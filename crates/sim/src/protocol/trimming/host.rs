@@ -67,7 +67,7 @@ impl Host {
         if ctx.world.numbering.has_subflows() {
             return self.on_answer_to_subflow(ctx, packet);
         }
-        let header = echo(ctx.now, packet, flow.sender.oldest());
+        let header = ctx.world.says.echoed(echo(ctx.now, packet, flow.sender.oldest()));
         if packet.kind == PacketKind::Unreachable {
             let feedback = flow.sender.on_unreachable(&ctx.world.transport, header);
             self.leave_path(ctx.world, ctx.id, packet.slot, &feedback);

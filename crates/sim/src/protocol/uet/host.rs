@@ -59,6 +59,7 @@ impl Host {
     fn on_uet_ack(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         let (ack, sack) = wire::read(ctx.now, packet);
+        let ack = ctx.world.says.echoed(ack);
         if ctx.world.telemetry.is_some()
             && let Some(sent) = flow.sender.departure_of(packet.seq, sack.is_repeat)
         {

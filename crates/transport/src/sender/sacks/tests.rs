@@ -44,7 +44,7 @@ fn leave(sender: &mut Sender, transport: &Transport, now: Time) -> Vec<(u32, boo
 
 fn about(now: Time, seq: u32, cumulative: u32) -> Ack {
     let (sent, serialisation) = (Time::ZERO, Time::ZERO);
-    Ack { now, seq, cumulative, sent, serialisation, hops: 2, marked: false, tag: 7 }
+    Ack { now, seq, cumulative, sent, serialisation, hops: 2, marked: false, tag: 7, at_last_hop: false }
 }
 
 fn sack(received: u32, first: u32, numbers: &[u32]) -> Sack {
