@@ -7,7 +7,7 @@ use netloom_routing::{Routing, preset};
 use netloom_sim::{Fault, Measure};
 use netloom_topology::{FatTree, Topology};
 use netloom_transport::Transport;
-use netloom_workload::{Idle, Job, Pattern, Permutation, Servers, Workload};
+use netloom_workload::{Idle, Job, Pattern, Permutation, Servers, TraceFiles, Workload};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
