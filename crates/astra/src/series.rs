@@ -144,7 +144,7 @@ fn found(pattern: &Path) -> Result<Vec<PathBuf>, JobError> {
         files.push((rank, file));
     }
     files.sort();
-    for pair in files.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+    if let Some(pair) = files.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         let problem = format!("expected one trace of rank {}: {} is another", pair[0].0, pair[0].1.display());
         return Err(JobError::file(&pair[1].1, problem));
     }
