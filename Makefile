@@ -134,8 +134,10 @@ bench-set-up: installed build
 	$(VENV)/bin/python benches/set_up.py
 
 # What driven runs cost beside runs of the same flows from a list.
-bench-driven: installed
+bench-driven: installed library
 	$(VENV)/bin/python benches/driven.py
+	$(CC) -O2 -Icrates/capi/include benches/driven.c -Ltarget/release -Wl,-rpath,$(CURDIR)/target/release -lnetloom -o target/release/driven
+	target/release/driven
 
 # What a packet-hop costs under each scheme, in instructions and as a share of the default's time: needs valgrind.
 bench-schemes: installed

@@ -6,16 +6,18 @@ use std::path::{Path, PathBuf};
 use netloom_units::memory::Meter;
 use netloom_units::narrow;
 
+use crate::chakra;
 use crate::error::JobError;
 use crate::groups::{EVERYONE, Group, Groups};
 use crate::plan::Load;
-use crate::system::{Algorithm, Operation, System, Way, numbered};
+use crate::series::{MOST_RANKS, Series};
+use crate::system::{Algorithm, Operation, System, Way};
 use crate::trace::{Kind, Reader, Trace};
 
 /// The files of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// Prefix of the execution traces: rank r has `PREFIX.r.et`.
+    /// The execution traces: a prefix, or a pattern of their names ([`Series::new`]).
     pub traces: PathBuf,
     /// The system file.
     pub system: PathBuf,
@@ -26,7 +28,7 @@ pub struct Files {
 /// A training job: what all ranks share.
 #[derive(Debug)]
 pub struct Job {
-    pub(crate) files: Files,
+    series: Series,
     pub(crate) system: System,
     pub(crate) dimensions: Vec<u32>,
     pub(crate) queues: u32,
@@ -37,38 +39,21 @@ pub struct Job {
     loads: Vec<Load>,
 }
 
-/// More ranks than this are refused.
-const MOST_RANKS: u32 = 1 << 16;
-
 impl Files {
     /// How many ranks have a trace, up to the first that has none.
     ///
     /// # Errors
     /// If rank 0 has none, or one is missing between others.
     pub fn ranks(&self) -> Result<u32, JobError> {
-        let file = |rank| numbered(&self.traces, rank);
-        let ranks = (0..MOST_RANKS).take_while(|&rank| file(rank).exists()).count();
-        let ranks = narrow::<u32>(ranks);
-        if let Some(later) = (ranks + 1..ranks + 1 + MISSING).find(|&rank| file(rank).exists()) {
-            let problem = format!("expected the trace of rank {ranks}, as there is one of rank {later}");
-            return Err(JobError::file(&file(ranks), problem));
-        }
-        match ranks {
-            0 => {
-                let problem = "expected the trace of rank 0: `traces` is what comes before `.RANK.et`";
-                Err(JobError::file(&file(0), problem))
-            }
-            ranks => Ok(ranks),
-        }
+        Series::new(&self.traces)?.ranks()
     }
 
     /// All files that a job of these is read from, as far as they are there.
     pub fn all(&self) -> Vec<PathBuf> {
-        let series = |prefix: &Path| {
-            let prefix = prefix.to_owned();
-            (0..MOST_RANKS).map(move |rank| numbered(&prefix, rank)).take_while(|file| file.exists())
+        let series = |name: &Path| -> Vec<PathBuf> {
+            Series::new(name).map(|series| series.files().collect()).unwrap_or_default()
         };
-        let mut files: Vec<PathBuf> = series(&self.traces).collect();
+        let mut files = series(&self.traces);
         files.push(self.system.clone());
         files.extend(self.groups.clone());
         if let Ok(system) = System::read(&self.system) {
@@ -78,9 +63,6 @@ impl Files {
         files
     }
 }
-
-/// How many ranks may be missing in a row before no more are looked for.
-const MISSING: u32 = 64;
 
 /// What of a job is not in its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +88,7 @@ impl Job {
             let problem = format!("expected dimensions of 1 to {MOST_RANKS} ranks");
             return Err(JobError::file(&files.traces, problem));
         };
+        let series = Series::new(&files.traces)?;
         let mut groups = Groups::new(ranks);
         if let Some(file) = &files.groups {
             groups.read(file)?;
@@ -121,14 +104,14 @@ impl Job {
             is_collective: false,
         };
         for rank in 0..ranks {
-            traces.push(reader.read(&numbered(&files.traces, rank), rank)?);
+            traces.push(reader.read(&series.file(rank), rank)?);
         }
         let job = Job {
-            files: files.clone(),
+            series,
             system,
             dimensions: shape.dimensions.clone(),
             queues: shape.queues.max(1),
-            groups: groups.all,
+            groups: groups.into_all(),
             traces,
             custom: BTreeMap::new(),
             loads: Vec::new(),
@@ -149,9 +132,15 @@ impl Job {
         self.loads[rank as usize]
     }
 
+    /// Whether any rank computes.
+    pub fn computes(&self) -> bool {
+        self.traces.iter().any(|trace| trace.nodes.iter().any(|node| node.kind == Kind::Compute))
+    }
+
     /// What is probably a mistake, each in one sentence.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
+        let absent: Vec<String> = self.traces.iter().filter_map(|trace| trace.absent.clone()).collect();
+        let mut notes: Vec<String> = chakra::note(&absent).into_iter().collect();
         let used = |operation: Operation| {
             let is_used = |trace: &Trace| {
                 trace
@@ -183,7 +172,7 @@ impl Job {
     }
 
     fn trace_file(&self, rank: u32) -> PathBuf {
-        numbered(&self.files.traces, rank)
+        self.series.file(rank)
     }
 
     /// Every send has a receive of its size, and the other way round.
@@ -324,10 +313,11 @@ impl Job {
                 dimensions: 1,
                 is_collective: true,
             };
-            let read = (0..members).map(|place| reader.read(&numbered(&prefix, place), place));
+            let series = Series::Prefix(prefix.clone());
+            let read = (0..members).map(|place| reader.read(&series.file(place), place));
             let traces: Vec<Trace> = read.collect::<Result<_, _>>()?;
             if let Some((place, problem)) = unmatched((0..).zip(&traces)) {
-                return Err(JobError::file(&numbered(&prefix, place), problem));
+                return Err(JobError::file(&series.file(place), problem));
             }
             all.insert(prefix, traces);
         }

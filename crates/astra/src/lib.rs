@@ -7,6 +7,7 @@
 //! | module | question |
 //! | --- | --- |
 //! | `chakra` | what does a trace's file hold? |
+//! | `series` | which file is that of which rank? |
 //! | `system`, `groups`, `trace` | what do the files say? |
 //! | `job` | do they fit each other? |
 //! | `plan`, `members` | in which phases is a collective operation done, between whom? |
@@ -24,11 +25,12 @@
 pub mod analytical;
 pub mod chakra;
 mod error;
-mod groups;
+pub mod groups;
 mod job;
 mod members;
 mod plan;
 mod rank;
+mod series;
 mod steps;
 mod system;
 mod trace;
@@ -38,3 +40,4 @@ pub use error::JobError;
 pub use job::{Files, Job, Shape};
 pub use plan::Load;
 pub use rank::{Call, End, Envelope, Network, Rank};
+pub use series::{MOST_RANKS, Series};

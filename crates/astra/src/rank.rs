@@ -52,6 +52,10 @@ pub trait Network {
     fn wake(&mut self, at: u64);
     /// Calls [`Rank::perform`] now, after what happens now already.
     fn soon(&mut self, call: Call);
+    /// How long a computation takes here that is given with this number of nanoseconds.
+    fn stretch(&mut self, ns: u64) -> u64 {
+        ns
+    }
 }
 
 /// How a rank ended.
@@ -271,6 +275,11 @@ impl Rank {
         self.end
     }
 
+    /// How long nodes have computed on the accelerator, in nanoseconds; those under way count whole.
+    pub fn computed(&self) -> u64 {
+        self.computed
+    }
+
     /// The job.
     pub fn job(&self) -> &Arc<Job> {
         &self.job
@@ -458,10 +467,11 @@ impl Rank {
         match node.kind {
             Kind::Skip => {}
             Kind::Compute => {
+                let duration = network.stretch(node.value);
                 if node.unit != Unit::Cpu {
-                    self.computed = self.computed.saturating_add(node.value);
+                    self.computed = self.computed.saturating_add(duration);
                 }
-                self.after(node.value, Todo::Node(place), network);
+                self.after(duration, Todo::Node(place), network);
             }
             Kind::Send => {
                 self.send_node((node.peer, node.tag.into(), node.value), Todo::Node(place), network)

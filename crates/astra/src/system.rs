@@ -8,6 +8,7 @@ use netloom_units::names::{shorten, suggest};
 use serde_json::Value;
 
 use crate::error::JobError;
+use crate::series::Series;
 use crate::yaml;
 
 /// A collective operation that sends messages.
@@ -369,14 +370,7 @@ fn read_custom_nodes(system: &Path, list: &Path) -> Result<BTreeMap<u64, PathBuf
 /// system file or from one of those above it: the first in which there is one.
 fn found_from(system: &Path, name: &str) -> PathBuf {
     let folders = || system.ancestors().skip(1);
-    let is_there = |path: &PathBuf| path.exists() || numbered(path, 0).exists();
+    let is_there = |path: &PathBuf| path.exists() || Series::Prefix(path.clone()).file(0).exists();
     let found = folders().map(|folder| folder.join(name)).find(is_there);
     found.unwrap_or_else(|| folders().next().unwrap_or(Path::new("")).join(name))
-}
-
-/// The file of a rank: `PREFIX.RANK.et`.
-pub(crate) fn numbered(prefix: &Path, rank: u32) -> PathBuf {
-    let mut name = prefix.as_os_str().to_owned();
-    name.push(format!(".{rank}.et"));
-    name.into()
 }

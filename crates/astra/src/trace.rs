@@ -1,20 +1,14 @@
 //! The execution trace of a rank, as small as it can be: traces have thousands of nodes, and there are thousands of ranks.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use netloom_units::memory::{self, Meter};
-use netloom_units::names::{shorten, suggest};
+use netloom_units::memory::Meter;
 use netloom_units::narrow;
-use prost::Message;
 
-use crate::chakra::{self, GlobalMetadata, NodeType, Value};
+use crate::chakra::{self, NodeType, Value};
 use crate::error::JobError;
-use crate::groups::{EVERYONE, Groups, is_everyone};
+use crate::groups::{Groups, Known};
 use crate::system::{Operation, System};
-
-/// Memory that a file takes while it is read, times its size.
-const TIMES: u64 = 2;
 
 /// Memory of a node, with what it waits for.
 const BYTES_PER_NODE: u64 = 128;
@@ -68,6 +62,8 @@ pub(crate) struct Node {
 pub(crate) struct Trace {
     pub(crate) nodes: Box<[Node]>,
     children: Box<[u32]>,
+    /// Nodes that others wait for and that the file does not have.
+    pub(crate) absent: Option<String>,
 }
 
 impl Trace {
@@ -94,38 +90,22 @@ pub(crate) struct Reader<'a> {
 /// Tags of sends and receives of traces are counted modulo this number.
 const TAGS: u64 = 500_000_000;
 
-/// What is wrong with a node.
-pub(crate) fn fail(file: &Path, node: &chakra::Node, problem: impl std::fmt::Display) -> JobError {
-    JobError::file(file, format!("node {} \"{}\": {problem}", node.id, shorten(&node.name)))
-}
-
 impl Reader<'_> {
     /// Reads the trace of a rank.
     pub(crate) fn read(&mut self, file: &Path, rank: u32) -> Result<Trace, JobError> {
-        let mut raw = self.messages(file)?;
+        let chakra::Trace { nodes: mut raw, absent } = chakra::read(file)?;
+        self.memory.take(raw.len() as u64 * BYTES_PER_NODE).map_err(|error| JobError::file(file, error))?;
+        if raw.is_empty() {
+            return Err(JobError::file(file, "expected at least one node"));
+        }
         raw.sort_by_key(|node| node.id);
-        if let Some(pair) = raw.windows(2).find(|pair| pair[0].id == pair[1].id) {
-            return Err(fail(file, &pair[1], "expected a number that no other node has"));
-        }
-        let mut known = self.groups.common();
-        for node in raw.iter().filter(|node| node.kind == i32::from(NodeType::Metadata)) {
-            let text = node.inputs.as_ref().map_or("", |inputs| inputs.values.as_str());
-            let read = self.groups.read_metadata(text, &mut known);
-            read.map_err(|problem| fail(file, node, format!("inputs.values: {problem}")))?;
-        }
+        let known = self.groups.known(file, &raw)?;
         let mut nodes = Vec::with_capacity(raw.len());
         let mut edges: Vec<(u32, u32)> = Vec::new();
         for (place, node) in (0..).zip(&raw) {
-            let mut waits: Vec<u64> = node.ctrl_deps.iter().chain(&node.data_deps).copied().collect();
-            waits.sort_unstable();
-            waits.dedup();
-            for &wait in &waits {
-                let Ok(parent) = raw.binary_search_by_key(&wait, |node| node.id) else {
-                    let problem = format!("ctrl_deps, data_deps: there is no node {wait} to wait for");
-                    return Err(fail(file, node, problem));
-                };
-                edges.push((narrow::<u32>(parent), place));
-            }
+            let waits = node.waits();
+            let place_of = |wait: &u64| raw.partition_point(|other| other.id < *wait);
+            edges.extend(waits.iter().map(|wait| (narrow::<u32>(place_of(wait)), place)));
             let reader = NodeReader { file, node, rank, known: &known, of: self };
             nodes.push(Node { waits: narrow::<u32>(waits.len()), ..reader.read()? });
         }
@@ -138,37 +118,12 @@ impl Reader<'_> {
             }
         }
         let children = edges.into_iter().map(|(_, child)| child).collect();
-        let trace = Trace { nodes: nodes.into(), children };
+        let trace = Trace { nodes: nodes.into(), children, absent };
         if let Some(node) = in_cycle(&trace) {
             let problem = "ctrl_deps, data_deps: nodes wait for each other in a cycle";
-            return Err(fail(file, &raw[node], problem));
+            return Err(raw[node].fail(file, problem));
         }
         Ok(trace)
-    }
-
-    fn messages(&mut self, file: &Path) -> Result<Vec<chakra::Node>, JobError> {
-        let bytes = memory::read_bytes(file, TIMES).map_err(JobError::read(file))?;
-        let mut rest = &bytes[..];
-        let malformed = |what: &str, error: &dyn std::fmt::Display| {
-            JobError::file(file, format!("no Chakra execution trace, or a truncated one: {what}: {error}"))
-        };
-        GlobalMetadata::decode_length_delimited(&mut rest)
-            .map_err(|error| malformed("its metadata", &error))?;
-        let mut nodes: Vec<chakra::Node> = Vec::new();
-        while !rest.is_empty() {
-            let what = || match nodes.last() {
-                None => "the first node".to_owned(),
-                Some(last) => format!("the node after node {}", last.id),
-            };
-            let node = chakra::Node::decode_length_delimited(&mut rest)
-                .map_err(|error| malformed(&what(), &error))?;
-            self.memory.take(BYTES_PER_NODE).map_err(|error| JobError::file(file, error))?;
-            nodes.push(node);
-        }
-        if nodes.is_empty() {
-            return Err(JobError::file(file, "expected at least one node"));
-        }
-        Ok(nodes)
     }
 }
 
@@ -193,13 +148,13 @@ struct NodeReader<'a, 'b> {
     file: &'a Path,
     node: &'a chakra::Node,
     rank: u32,
-    known: &'a BTreeMap<String, u32>,
+    known: &'a Known,
     of: &'a Reader<'b>,
 }
 
 impl NodeReader<'_, '_> {
     fn fail(&self, problem: impl std::fmt::Display) -> JobError {
-        fail(self.file, self.node, problem)
+        self.node.fail(self.file, problem)
     }
 
     /// An attribute that may be absent.
@@ -249,7 +204,7 @@ impl NodeReader<'_, '_> {
     }
 
     fn read(&self) -> Result<Node, JobError> {
-        let is_on_cpu = self.optional("is_cpu_op")?.is_some_and(|flag| flag != 0);
+        let is_on_cpu = self.node.is_on_cpu().map_err(|problem| self.fail(problem))?;
         let node = Node {
             id: self.node.id,
             value: 0,
@@ -271,7 +226,8 @@ impl NodeReader<'_, '_> {
             _ => Unit::Communication,
         };
         let node = Node { unit, ..node };
-        if self.of.system.replays && !self.of.is_collective {
+        let replays = self.of.system.replays || self.node.is_launch();
+        if replays && !self.of.is_collective {
             return Ok(Node { kind: Kind::Compute, value: self.duration()?, ..node });
         }
         if is_traffic && is_on_cpu {
@@ -322,7 +278,7 @@ impl NodeReader<'_, '_> {
     }
 
     fn collective(&self, node: Node) -> Result<Node, JobError> {
-        let kind = match self.needed("comm_type")? {
+        let kind = match self.node.comm_type().map_err(|problem| self.fail(problem))? {
             0 => Kind::Collective(Operation::AllReduce),
             2 => Kind::Collective(Operation::AllGather),
             5 => return Ok(Node { kind: Kind::Broadcast, value: self.duration()?, ..node }),
@@ -354,28 +310,8 @@ impl NodeReader<'_, '_> {
     }
 
     fn group(&self) -> Result<u32, JobError> {
-        let name = match self.node.attribute("pg_name") {
-            None => return Ok(EVERYONE),
-            Some(Value::Text(name)) => name.clone(),
-            Some(number) => number.whole().map(|number| number.to_string()).unwrap_or_default(),
-        };
-        if is_everyone(&name) {
-            return Ok(EVERYONE);
-        }
-        let Some(&group) = self.known.get(&name) else {
-            let advice = match self.known.is_empty() {
-                true => "`groups` names the file that lists the ranks of each group; metadata nodes can define groups, too"
-                    .to_owned(),
-                false => suggest(&name, self.known.keys().map(String::as_str)),
-            };
-            return Err(self.fail(format!("pg_name: there is no group \"{}\" ({advice})", shorten(&name))));
-        };
-        if !self.of.groups.all[group as usize].ranks.contains(&self.rank) {
-            let problem =
-                format!("pg_name: expected a group of rank {}, found \"{}\"", self.rank, shorten(&name));
-            return Err(self.fail(problem));
-        }
-        Ok(group)
+        let name = self.node.group_name(&["pg_name"]).map_err(|problem| self.fail(problem))?;
+        self.of.groups.find(self.known, &name, self.rank).map_err(|problem| self.fail(problem))
     }
 }
 

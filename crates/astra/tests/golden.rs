@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use netloom_astra::analytical::Outcome;
-use netloom_astra::chakra::{Node, NodeType, Value};
+use netloom_astra::chakra::{self, Node, NodeType, Value};
 
 /// A collective operation of 1 MiB at every rank, at the usual rates.
 fn one(kind: u64, ranks: u32, system: &str, block: &str) -> Outcome {
@@ -244,7 +244,7 @@ fn custom_collectives() {
     system += ", \"all-reduce-implementation-custom\": [\"custom\"]";
     let folder = Folder::new(&traces, &system);
     for rank in 0..4 {
-        std::fs::write(folder.path(&format!("custom.{rank}.et")), bytes(&ring(rank))).unwrap();
+        std::fs::write(folder.path(&format!("custom.{rank}.et")), chakra::encode(&ring(rank))).unwrap();
     }
     // Twelve messages, one after the other.
     let message = 500 + (f64::from(1 << 18) / (50.0 * f64::from(1 << 30) / 1e9)) as u64;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use netloom_astra::chakra::{Node, NodeType, Value};
+use netloom_astra::chakra::{self, Node, NodeType, Value};
 
 fn refusal(traces: &[Vec<Node>], system: &str) -> String {
     refusal_of(&Folder::new(traces, system), traces.len() as u32)
@@ -22,7 +22,7 @@ fn check(traces: &[Vec<Node>], expected: &str) {
 fn traces_that_are_cut_or_missing() {
     let nodes = vec![collective(1, &[], ALL_REDUCE, MIB), collective(2, &[1], ALL_REDUCE, MIB)];
     let folder = Folder::new(&vec![nodes.clone(); 2], &system("ring", 1));
-    let whole = bytes(&nodes);
+    let whole = chakra::encode(&nodes);
     std::fs::write(folder.path("t.1.et"), &whole[..whole.len() - 5]).unwrap();
     let message = refusal_of(&folder, 2);
     let expected = "t.1.et: no Chakra execution trace, or a truncated one: the node after node 1: ";
@@ -74,7 +74,7 @@ fn operations_that_not_all_have() {
 fn nodes_that_make_no_sense() {
     let one = |node: Node| vec![vec![node], vec![compute(1, &[], 1)]];
     let cases: [(Node, &str); 10] = [
-        (compute(1, &[5], 1), "ctrl_deps, data_deps: there is no node 5 to wait for"),
+        (compute(1, &[5], 1), "data_deps: there is no node 5 to wait for"),
         (compute(1, &[1], 1), "ctrl_deps, data_deps: nodes wait for each other in a cycle"),
         (send(1, &[], 9, 1), "comm_dst: expected a rank from 0 to 1, found 9"),
         (
@@ -85,7 +85,10 @@ fn nodes_that_make_no_sense() {
             collective(1, &[], 9, 1),
             "comm_type: expected all-reduce (0), all-gather (2), broadcast (5), all-to-all (6) or reduce-scatter (7), found 9",
         ),
-        (node(1, NodeType::CommColl, &[], &[]), "expected an attribute `comm_type`, a whole number"),
+        (
+            node(1, NodeType::CommColl, &[], &[]),
+            "expected an attribute `comm_type`, or a name with the operation, such as ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+        ),
         (
             with(collective(1, &[], ALL_REDUCE, 1), "is_cpu_op", Value::Bool(true)),
             "is_cpu_op: expected none, or 0, for communication",

@@ -32,11 +32,19 @@ thread_local! {
 /// Does what C asked for; what goes wrong becomes `failed`, and words for [`netloom_error`].
 fn guarded<T>(failed: T, what: impl FnOnce() -> Result<T, String>) -> T {
     let (result, message) = match catch_unwind(AssertUnwindSafe(what)) {
-        Ok(Ok(result)) => (result, String::new()),
-        Ok(Err(message)) => (failed, message),
-        Err(_) => (failed, "netloom made a mistake; please report it together with the scenario".to_owned()),
+        Ok(Ok(result)) => (result, None),
+        Ok(Err(message)) => (failed, Some(message)),
+        Err(_) => {
+            let message = "netloom made a mistake; please report it together with the scenario";
+            (failed, Some(message.to_owned()))
+        }
     };
-    ERROR.with_borrow_mut(|error| *error = CString::new(message.replace('\0', "")).unwrap_or_default());
+    ERROR.with_borrow_mut(|error| match message {
+        Some(message) => *error = CString::new(message.replace('\0', "")).unwrap_or_default(),
+        // Programs call for every message: nothing is allocated where nothing went wrong.
+        None if error.is_empty() => {}
+        None => *error = CString::default(),
+    });
     result
 }
 

@@ -103,7 +103,7 @@ impl Simulation {
     }
 
     pub(crate) fn start(&mut self, order: Order, tag: u64) -> Result<(), String> {
-        self.run()?.go(|run| run.start(order)).map_err(|error| error.to_string())?;
+        self.run()?.start(order).map_err(|error| error.to_string())?;
         self.sent.push((order, tag));
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Simulation {
     }
 
     pub(crate) fn next_event(&mut self, until: Time) -> Result<Option<Event>, String> {
-        let found = self.run()?.go(|run| run.next_completion(until, |_| true));
+        let found = self.run()?.next_completion(until);
         Ok(found.map(|found| {
             let (order, tag) = self.sent[found.ticket.0 as usize];
             let completion = Completion {

@@ -69,6 +69,34 @@ fn the_program_gets_what_a_list_gives(reaction: u64) {
     }
 }
 
+/// What a program of the page does that is written in this language.
+fn run_of_page(language: &str, compiler: &str, standard: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let page = include_str!("../../../docs/c.md");
+    let block =
+        page.split(&format!("```{language}\n")).nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let source = folder.path().join(format!("program.{language}"));
+    std::fs::write(&source, block).unwrap();
+    let program = folder.path().join("program");
+    common::compile(&program, compiler, &[standard], &[source.to_str().unwrap()]);
+    let printed = succeeded(&Command::new(program).current_dir(folder.path()).output().unwrap());
+    (folder, printed)
+}
+
+#[test]
+fn the_programs_of_the_page_run() {
+    let (folder, printed) = run_of_page("c", "cc", "-std=c99");
+    assert_eq!(printed, "");
+    let outcome = Outcome::read(&folder.path().join("runs/from-c")).unwrap();
+    assert_eq!(outcome.summary.flows.completed, 8 + 8);
+    let (_, printed) = run_of_page("cpp", "c++", "-std=c++17");
+    let (messages, last) = printed.split_once(" messages, the last one at ").unwrap();
+    let last: f64 = last.trim_end().strip_suffix(" us").unwrap().parse().unwrap();
+    // Each of the eight computes and sends four times; a packet of each message has to cross two links.
+    assert_eq!(messages, "32");
+    assert!((20.0..200.0).contains(&last), "{printed}");
+}
+
 #[test]
 fn the_header_is_cplusplus_too() {
     let output = Command::new("c++")

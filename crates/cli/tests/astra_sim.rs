@@ -3,57 +3,41 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use netloom_astra::chakra::{self, Attribute, Node, NodeType, Value};
 use netloom_record::Outcome;
 
-/// Numbers of protobuf.
-fn varint(mut number: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    loop {
-        let low = (number & 127) as u8;
-        number >>= 7;
-        if number == 0 {
-            bytes.push(low);
-            return bytes;
-        }
-        bytes.push(low | 128);
-    }
-}
-
-fn text(tag: u8, bytes: &[u8]) -> Vec<u8> {
-    [&[tag << 3 | 2][..], &varint(bytes.len() as u64), bytes].concat()
-}
-
 /// A node of an execution trace: its number and type, the nodes that it waits for, its microseconds, its attributes.
-fn node(id: u64, kind: u64, waits: &[u64], micros: u64, attributes: &[(&str, u64)]) -> Vec<u8> {
-    let mut node = [vec![8], varint(id), vec![24], varint(kind), vec![56], varint(micros)].concat();
-    node.extend(text(5, &waits.iter().flat_map(|&wait| varint(wait)).collect::<Vec<u8>>()));
-    for (name, value) in attributes {
-        // A signed number of 64 bits.
-        node.extend(text(10, &[text(1, name.as_bytes()), vec![9 << 3], varint(*value)].concat()));
+fn node(id: u64, kind: NodeType, waits: &[u64], micros: u64, attributes: &[(&str, u64)]) -> Node {
+    let attribute = |&(name, value): &(&str, u64)| Attribute {
+        name: name.to_owned(),
+        value: Some(Value::Int64(value as i64)),
+    };
+    Node {
+        id,
+        kind: kind.into(),
+        data_deps: waits.to_vec(),
+        duration_micros: micros,
+        attr: attributes.iter().map(attribute).collect(),
+        ..Node::default()
     }
-    node
 }
 
-const COMPUTE: u64 = 4;
-const SEND: u64 = 5;
-const RECEIVE: u64 = 6;
+const COMPUTE: NodeType = NodeType::Comp;
+const SEND: NodeType = NodeType::CommSend;
+const RECEIVE: NodeType = NodeType::CommRecv;
 
-fn collective(id: u64, waits: &[u64], kind: u64, bytes: u64) -> Vec<u8> {
-    node(id, 7, waits, 0, &[("comm_type", kind), ("comm_size", bytes)])
+fn collective(id: u64, waits: &[u64], kind: u64, bytes: u64) -> Node {
+    node(id, NodeType::CommColl, waits, 0, &[("comm_type", kind), ("comm_size", bytes)])
 }
 
 const MIB: u64 = 1 << 20;
 
 /// A folder with traces, a system file of four chunks, a network file of a ring and a scenario `s.toml`.
-fn folder(traces: &[Vec<Vec<u8>>], scenario: &str) -> tempfile::TempDir {
+fn folder(traces: &[Vec<Node>], scenario: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
     for (rank, nodes) in traces.iter().enumerate() {
-        let metadata = text(1, b"0.0.4");
-        let messages = std::iter::once(&metadata).chain(nodes);
-        let bytes: Vec<u8> =
-            messages.flat_map(|bytes| [varint(bytes.len() as u64), bytes.clone()].concat()).collect();
-        write(&format!("t.{rank}.et"), &bytes);
+        write(&format!("t.{rank}.et"), &chakra::encode(nodes));
     }
     let algorithms = ["all-reduce", "all-gather", "reduce-scatter", "all-to-all"]
         .map(|name| format!("\"{name}-implementation\": [\"ring\"], "))
@@ -156,7 +140,7 @@ fn outcomes_do_not_depend_on_threads() {
             collective(4, &[2, 3], 6, MIB),
         ]
     };
-    let traces: Vec<Vec<Vec<u8>>> = (0..16).map(step).collect();
+    let traces: Vec<Vec<Node>> = (0..16).map(step).collect();
     let scenario = format!("[topology]\nkind = \"fat-tree\"\nk = 4\n[routing]\npreset = \"spray\"\n{JOB}");
     let folder = folder(&traces, &scenario);
     let of = |threads: &str| {
@@ -287,4 +271,112 @@ fn find(folder: &Path, name: &str) -> std::path::PathBuf {
         }
     }
     panic!("no folder {name}")
+}
+
+/// Two training jobs beside each other and an all-to-all, on a switch that none of them fills: each takes the time that it takes alone.
+#[test]
+fn training_jobs_run_beside_others() {
+    let step = vec![node(1, COMPUTE, &[], 30, &[]), collective(2, &[1], 0, MIB)];
+    let crossbar = CROSSBAR.replace("hosts = 8", "hosts = 24");
+    let alone = folder(&vec![step.clone(); 8], &format!("{CROSSBAR}{JOB}"));
+    let line = printed(alone.path(), &["--astra-sim"]);
+    let cycles = |word: usize| -> u64 {
+        line.lines().next().unwrap().split_whitespace().nth(word).unwrap().parse().unwrap()
+    };
+    let (finished, exposed) = (cycles(2), cycles(6));
+    let training = |name: &str, more: &str| {
+        format!(
+            "[[jobs]]\nname = \"{name}\"\n{more}workload = {{ kind = \"astra-sim\", traces = \"t.*.et\", system = \"system.json\" }}\n"
+        )
+    };
+    let slow =
+        "start = \"7us\"\nplacement = \"round-robin-leaves\"\nstragglers = [{ ranks = [3], factor = 2 }]\n";
+    let other = "[[jobs]]\nname = \"other\"\nworkload = { kind = \"all-to-all\" }\n";
+    let scenario = format!("{crossbar}{}{}{other}", training("one", ""), training("slow", slow));
+    let folder = folder(&vec![step; 8], &scenario);
+    let of = |threads: &str| {
+        printed(folder.path(), &["--threads", threads]);
+        Outcome::read(&folder.path().join("runs/s")).unwrap()
+    };
+    let outcome = of("1");
+    let jobs = outcome.jobs().unwrap();
+    let ns = |ns: u64| netloom_units::Time::from_ns(ns);
+    let of_job: Vec<_> = jobs.iter().map(|job| (job.start, job.time, job.ranks)).collect();
+    assert_eq!(of_job[0], (ns(0), Some(ns(finished)), 8));
+    // All wait for the rank that computes twice as long, and that begins its all-reduce 30 us later.
+    let slower = of_job[1].1.unwrap().0 - ns(30_000).0;
+    assert_eq!((of_job[1].0, of_job[1].2), (ns(7000), 8));
+    assert!(slower.abs_diff(ns(finished).0) < ns(finished / 10).0, "{slower} {finished}");
+    let ranks = outcome.ranks().unwrap();
+    let one: Vec<_> = ranks.iter().filter(|rank| rank.job == 0).collect();
+    assert_eq!(one.len(), 8);
+    for rank in one {
+        assert_eq!((rank.computation, rank.exposed, rank.end), (ns(30_000), ns(exposed), Some(ns(finished))));
+        assert_eq!((rank.messages, rank.bytes), (4 * 14, 14 * MIB / 8));
+    }
+    let straggler = ranks.iter().find(|rank| rank.job == 1 && rank.rank == 3).unwrap();
+    assert_eq!(straggler.computation, ns(60_000));
+    let table = |outcome: &Outcome| (outcome.jobs().unwrap(), outcome.ranks().unwrap());
+    assert!(table(&outcome) == table(&of("3")));
+}
+
+#[test]
+fn training_jobs_share_hosts_and_are_refused_what_they_cannot_do() {
+    let step = vec![collective(1, &[], 0, MIB)];
+    let job = |name: &str, more: &str| {
+        format!(
+            "[[jobs]]\nname = \"{name}\"\n{more}workload = {{ kind = \"astra-sim\", traces = \"t\", system = \"system.json\" }}\n"
+        )
+    };
+    let shared = format!("{CROSSBAR}{}{}", job("a", "share = true\n"), job("b", "share = true\n"));
+    let folder = |scenario: &str| folder(&vec![step.clone(); 8], scenario);
+    let both = folder(&shared);
+    printed(both.path(), &[]);
+    let outcome = Outcome::read(&both.path().join("runs/s")).unwrap();
+    let jobs = outcome.jobs().unwrap();
+    assert_eq!(jobs.iter().map(|job| job.messages).collect::<Vec<_>>(), [8 * 56, 8 * 56]);
+    // Both take longer than one alone.
+    let alone = folder(&format!("{CROSSBAR}{}", job("a", "")));
+    printed(alone.path(), &[]);
+    let alone = Outcome::read(&alone.path().join("runs/s")).unwrap().jobs().unwrap()[0].time;
+    assert!(jobs.iter().all(|job| job.time > alone && alone.is_some()));
+    for (more, expected) in [
+        ("repetitions = 2\n", "jobs.0.repetitions: expected 1, as only programs"),
+        (
+            "stragglers = [{ factor = 2 }]\n",
+            "jobs.0.stragglers: expected none, as the workload has no calculation",
+        ),
+        ("ranks = 4\n", "jobs.0.workload.dimensions: expected at most 4 ranks"),
+    ] {
+        let one = folder(&format!("{CROSSBAR}{}", job("a", more)));
+        let message = failure(one.path(), &[]);
+        assert!(message.contains(expected), "{message}");
+    }
+    let analytical =
+        job("a", "").replace(" }\n", ", network = \"analytical\", network_file = \"network.yml\" }\n");
+    let message = failure(folder(&format!("{CROSSBAR}{analytical}")).path(), &[]);
+    assert!(
+        message.contains("jobs.0.workload.network: expected \"packets\", as jobs share the network"),
+        "{message}"
+    );
+}
+
+/// What PyTorch's converter leaves out is said, and refused if asked.
+#[test]
+fn callers_that_are_not_there_are_told() {
+    let mut nodes = vec![collective(1, &[], 0, MIB)];
+    nodes[0].ctrl_deps = vec![9];
+    let job = folder(&vec![nodes; 8], &format!("{CROSSBAR}{JOB}"));
+    let chakra = format!("{CROSSBAR}[workload]\nkind = \"chakra\"\nfiles = \"t.%d.et\"\n");
+    for scenario in [None, Some(chakra)] {
+        if let Some(scenario) = scenario {
+            std::fs::write(job.path().join("s.toml"), scenario).unwrap();
+        }
+        printed(job.path(), &[]);
+        let message = failure(job.path(), &["--strict"]);
+        assert!(
+            message.contains("t.0.et: ctrl_deps: 1 nodes wait for nodes that are not there"),
+            "{message}"
+        );
+    }
 }

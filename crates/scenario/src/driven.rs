@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use netloom_record::{Performance, Records, Status, Summary};
-use netloom_sim::Driven;
+use netloom_sim::{Completion, Driven, Order, Ticket};
+use netloom_units::{Invalid, Time};
 use netloom_workload::ScaleUpWiring;
 
 use crate::document::{Node, apply_override};
@@ -89,6 +90,23 @@ impl DrivenRun {
         let result = step(&mut self.run);
         self.spent += started.elapsed();
         result
+    }
+
+    /// Starts a flow. That is so little work that the clock, which [`Self::go`] looks at twice, would take as long.
+    ///
+    /// # Errors
+    /// As [`Driven::start`].
+    pub fn start(&mut self, order: Order) -> Result<Ticket, Invalid> {
+        self.run.start(order)
+    }
+
+    /// The next completion before `until`, as [`Driven::next_completion`] has it.
+    pub fn next_completion(&mut self, until: Time) -> Option<Completion> {
+        match self.run.has_completion() {
+            // Handing it on is no work either.
+            true => self.run.next_completion(until, |_| true),
+            false => self.go(|run| run.next_completion(until, |_| true)),
+        }
     }
 
     /// Ends the run here and sums it up.

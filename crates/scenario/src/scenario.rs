@@ -7,7 +7,7 @@ use netloom_routing::{Routing, preset};
 use netloom_sim::{Fault, Measure};
 use netloom_topology::{FatTree, Topology};
 use netloom_transport::Transport;
-use netloom_workload::{Idle, Job, Pattern, Permutation, Servers, Workload};
+use netloom_workload::{Idle, Job, Pattern, Permutation, Servers, TraceFiles, Workload};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -156,6 +156,7 @@ impl Scenario {
             each_file(&mut document, &mut |node| files.extend(node.as_str().map(PathBuf::from)));
         }
         add_files_of_jobs(&self.workload.pattern, &mut files);
+        self.jobs.iter().for_each(|job| add_files_of_jobs(&job.workload, &mut files));
         files
     }
 
@@ -253,6 +254,12 @@ fn add_files_of_jobs(pattern: &Pattern, files: &mut Vec<PathBuf>) {
             files
                 .extend(job.all_files().into_iter().filter(|file| !files.contains(file)).collect::<Vec<_>>());
         }
+        Pattern::Chakra(job) => {
+            if let TraceFiles::Named(name) = &job.files {
+                files.retain(|file| file != name);
+                files.extend(job.all_files().into_iter().filter(|file| Some(file) != job.groups.as_ref()));
+            }
+        }
         Pattern::Mix(mix) => mix.parts.iter().for_each(|part| add_files_of_jobs(&part.pattern, files)),
         _ => {}
     }
@@ -292,8 +299,10 @@ fn each_file_of_workload(workload: &mut Node, visit: &mut impl FnMut(&mut Node))
             visit(node);
         }
     }
-    if let Some(Node { value: Value::Array(files), .. }) = workload.at_mut(&["files"]) {
-        files.iter_mut().for_each(&mut *visit);
+    match workload.at_mut(&["files"]) {
+        Some(Node { value: Value::Array(files), .. }) => files.iter_mut().for_each(&mut *visit),
+        Some(name) => visit(name),
+        None => {}
     }
     if let Some(Node { value: Value::Array(parts), .. }) = workload.at_mut(&["parts"]) {
         parts.iter_mut().for_each(|part| each_file_of_workload(part, visit));

@@ -14,8 +14,8 @@ use netloom_topology::{KaryNTree, Network, Topology};
 use netloom_transport::{Congestion, Reliability, Transport};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{
-    Algorithm, Application, Bernoulli, Collective, Goal, Mix, Options, Part, Pattern, Placement, Plan,
-    PlanContext, Skeleton, Workload,
+    Algorithm, Application, Bernoulli, Collective, Goal, Mix, NicChoice, Options, Part, Pattern, Placement,
+    Plan, PlanContext, Skeleton, Workload,
 };
 use proptest::prelude::*;
 
@@ -36,7 +36,8 @@ fn goal(name: &str, text: &str, transport: Transport) -> Records {
 fn goal_in(time_unit: Time, name: &str, text: &str, transport: Transport) -> Records {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.goal"));
     std::fs::write(&file, text).unwrap();
-    let pattern = Pattern::Goal(Goal { file, time_unit, overhead: Time::ZERO });
+    let pattern =
+        Pattern::Goal(Goal { file, time_unit, overhead: None, preset: None, nics: NicChoice::Servers });
     let network = crossbar(3);
     let simulation = || {
         let config = SimConfig { transport: transport.clone(), ..scheme("ecmp") };

@@ -14,9 +14,9 @@ use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Reliability, Transport};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
-    Algorithm, Bernoulli, Collective, GpuCollective, Idle, Message, Method, Mix, NicSelection, Operation,
-    Options, Part, Pattern, Permutation, Plan, PlanContext, Poisson, Rails, ScaleUp, ScaleUpWiring, Servers,
-    TrainingStep, Uniform, Wiring, Workload,
+    Algorithm, Bernoulli, Collective, Goal, GpuCollective, Idle, Message, Method, Mix, NicChoice,
+    NicSelection, Operation, Options, Part, Pattern, Permutation, Plan, PlanContext, Poisson, Rails, ScaleUp,
+    ScaleUpWiring, Servers, TrainingStep, Uniform, Wiring, Workload,
 };
 
 const US: u64 = 1_000_000;
@@ -654,6 +654,47 @@ fn messages_reach_the_rail_of_their_destination_inside_the_server() {
     let mut found: Vec<_> = parts(&records).iter().map(|part| (part.rail, part.start)).collect();
     found.sort();
     assert_eq!(found, [(0, Time::ZERO), (1, hop * 2)]);
+}
+
+/// A GOAL schedule names the NIC of each send; where servers choose, its numbers have no effect.
+#[test]
+fn schedules_choose_nics_where_they_are_asked_to() {
+    let (network, servers) = (crossbar(8), servers(4, NicSelection::RoundRobin));
+    let file = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("nics.goal");
+    let send = |tag: u32, nic: u32| format!("send 4096b to 1 tag {tag} cpu 0 nic {nic}\n");
+    let recv = |tag: u32| format!("recv 4096b from 0 tag {tag} nic 9\n");
+    let write = |nics: [u32; 3]| {
+        let sends: String = (0..).zip(nics).map(|(tag, nic)| send(tag, nic)).collect();
+        let receives: String = (0..3).map(recv).collect();
+        let text = format!("num_ranks 2\nrank 0 {{\n{sends}}}\nrank 1 {{\n{receives}}}\n");
+        std::fs::write(&file, text).unwrap();
+    };
+    let goal = |nics| {
+        let time_unit = Time::from_ns(1);
+        Pattern::Goal(Goal { file: file.clone(), time_unit, overhead: None, preset: None, nics })
+    };
+    write([3, 0, 3]);
+    for (nics, expected) in [(NicChoice::Schedule, [3, 0, 3]), (NicChoice::Servers, [0, 1, 2])] {
+        let records = everywhere(&network, &without_window(), &plan_of(goal(nics), &servers, &network));
+        let mut rails: Vec<_> = parts(&records).iter().map(|part| (part.flow, part.rail)).collect();
+        rails.sort_unstable();
+        assert_eq!(rails.iter().map(|&(_, rail)| rail).collect::<Vec<_>>(), expected);
+    }
+    write([3, 4, 0]);
+    let refused = |pattern, context: PlanContext| {
+        Workload::new(pattern).plan(&network, &context).unwrap_err().to_string()
+    };
+    let railed = PlanContext { rails: lay(&servers, &network), ..PlanContext::new(1) };
+    let message = refused(goal(NicChoice::Schedule), railed);
+    assert!(
+        message.ends_with("nics.goal:4: nic: expected one of the rank's NICs, 0 to 3, found 4"),
+        "{message}"
+    );
+    let message = refused(goal(NicChoice::Schedule), PlanContext::new(1));
+    assert!(
+        message.contains("nics: expected \"servers\", as a host without `[servers]` has one NIC"),
+        "{message}"
+    );
 }
 
 /// The same collective where the inside is simulated: an exchange inside, steps over the NICs, an exchange inside.

@@ -170,12 +170,14 @@ pub struct JobPlan {
     /// How many messages it sends, where that is known beforehand.
     pub messages: Option<u64>,
     pub(crate) program: Option<Arc<Placed>>,
+    /// Whether it is a training job, whose ranks decide what comes next when things happen.
+    pub(crate) is_training: bool,
 }
 
 impl JobPlan {
-    /// Whether it is a program, of which ranks take notes; of others only messages are known.
-    pub fn is_program(&self) -> bool {
-        self.program.is_some()
+    /// Whether its ranks take notes, as those of programs and training jobs do; of others only messages are known.
+    pub fn takes_notes(&self) -> bool {
+        self.program.is_some() || self.is_training
     }
 
     /// The collective operations of one repetition.
@@ -431,29 +433,42 @@ impl HostWork {
     /// What the programs of this host noted of themselves in a run that ended at `end`.
     pub fn take_logs(&mut self, end: Time) -> Vec<RankLog> {
         let mut logs = Vec::new();
-        self.each_program(&mut |program| logs.push(program.take_log(end)));
+        self.each_rank(&mut |rank| logs.extend(rank.take_log(end)));
         logs
     }
 
     /// Says which jobs its programs are of: `first` jobs come before those that they knew of.
     pub(crate) fn shift_jobs(&mut self, first: u16) {
-        self.each_program(&mut |program| program.shift_job(first));
+        self.each_rank(&mut |rank| {
+            if let RankWork::Program(program) = rank {
+                program.shift_job(first);
+            }
+        });
+    }
+
+    /// Says which job of the plan its training job is.
+    pub(crate) fn take_notes_of(&mut self, job: u16) {
+        self.each_rank(&mut |rank| {
+            if let RankWork::Job(rank) = rank {
+                rank.take_notes_of(job);
+            }
+        });
     }
 
     /// Makes the calculations of some ranks of its program longer or shorter.
     pub(crate) fn slow_down(&mut self, slow: &BTreeMap<u32, Slowness>) {
-        self.each_program(&mut |program| program.slow_down(slow));
+        self.each_rank(&mut |rank| rank.slow_down(slow));
     }
 
     /// Keeps what the ranks of its programs do when.
     fn note_activities(&mut self) {
-        self.each_program(&mut Runner::note_activities);
+        self.each_rank(&mut RankWork::note_activities);
     }
 
-    fn each_program(&mut self, call: &mut dyn FnMut(&mut Runner)) {
+    fn each_rank(&mut self, call: &mut dyn FnMut(&mut RankWork)) {
         match &mut self.source {
-            Source::Program(RankWork::Program(runner)) => call(runner),
-            Source::Merge(works) => works.works_mut().for_each(|work| work.each_program(call)),
+            Source::Program(rank) => call(rank),
+            Source::Merge(works) => works.works_mut().for_each(|work| work.each_rank(call)),
             _ => {}
         }
     }
@@ -531,7 +546,14 @@ pub fn find_stall<'a>(works: impl Iterator<Item = &'a HostWork>, jobs: &[JobPlan
     };
     let mut all: Vec<&Runner> = ranks.iter().filter_map(runner).collect();
     let Some(job) = all.iter().filter(|runner| !runner.is_finished()).map(|runner| runner.job()).min() else {
-        return ranks.iter().find_map(|rank| rank.unfinished());
+        return ranks.iter().find_map(|rank| match rank {
+            RankWork::Job(of_job) => {
+                let name = of_job.noted().and_then(|job| jobs.get(usize::from(job)));
+                let waits = of_job.unfinished()?;
+                Some(name.map_or(waits.clone(), |job| format!("in job `{}` {waits}", job.name)))
+            }
+            RankWork::Program(_) => None,
+        });
     };
     all.retain(|runner| runner.job() == job);
     let hosts: BTreeMap<u32, HostId> = all.iter().map(|runner| runner.rank()).collect();
@@ -618,6 +640,7 @@ impl Setting<'_> {
             start: self.job.start,
             messages: Some(messages),
             program: Some(placed),
+            is_training: false,
         };
         Plan { jobs: vec![job], ..plan }
     }

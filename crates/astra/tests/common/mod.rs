@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use netloom_astra::analytical::{self, NetworkFile, Outcome};
-use netloom_astra::chakra::{Attribute, GlobalMetadata, Node, NodeType, Value};
+use netloom_astra::chakra::{self, Attribute, Node, NodeType, Value};
 use netloom_astra::{Files, Job, JobError, Shape};
-use prost::Message;
 
 pub(crate) const ALL_REDUCE: u64 = 0;
 pub(crate) const ALL_GATHER: u64 = 2;
@@ -64,12 +63,6 @@ pub(crate) fn with(mut node: Node, name: &str, value: Value) -> Node {
     node
 }
 
-pub(crate) fn bytes(nodes: &[Node]) -> Vec<u8> {
-    let mut bytes = GlobalMetadata { version: "0.0.4".to_owned() }.encode_length_delimited_to_vec();
-    nodes.iter().for_each(|node| node.encode_length_delimited(&mut bytes).unwrap());
-    bytes
-}
-
 /// The files of a job in a folder of their own.
 pub(crate) struct Folder {
     folder: tempfile::TempDir,
@@ -82,7 +75,7 @@ impl Folder {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         for (rank, nodes) in traces.iter().enumerate() {
-            std::fs::write(path(&format!("t.{rank}.et")), bytes(nodes)).unwrap();
+            std::fs::write(path(&format!("t.{rank}.et")), chakra::encode(nodes)).unwrap();
         }
         std::fs::write(path("system.json"), format!("{{ {system} }}")).unwrap();
         let files = Files { traces: path("t"), system: path("system.json"), groups: None };

@@ -59,9 +59,9 @@ impl Host {
         ctx.out.report(false);
     }
 
-    /// The events of ordered flows since the last call.
-    pub(crate) fn events(&mut self) -> Vec<FlowEvent> {
-        self.rare.as_mut().map(|rare| std::mem::take(&mut rare.events)).unwrap_or_default()
+    /// The events of ordered flows that were not taken yet; who takes them leaves none.
+    pub(crate) fn events(&mut self) -> Option<&mut Vec<FlowEvent>> {
+        self.rare.as_mut().map(|rare| &mut rare.events)
     }
 
     /// The server whose NIC this is, or what drives the run, learns that a flow has ended.

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use netloom_engine::END_OF_TIME;
+use netloom_engine::{END_OF_TIME, NodeIndex};
 use netloom_record::{NamedChannel, Records, Window};
 use netloom_routing::FlowKey;
 use netloom_topology::HostId;
@@ -87,6 +87,9 @@ pub struct Driven {
     to_self: BinaryHeap<Reverse<(Time, Ticket)>>,
     completed: VecDeque<Completion>,
     flows_done: u64,
+    /// Empty between calls: what nodes report, and the ends of flows among it.
+    reports: Vec<(NodeIndex, FlowEvent)>,
+    ends: Vec<(Time, NodeIndex, Milestone, FlowKey)>,
 }
 
 /// A flow that has started and not completed.
@@ -120,6 +123,8 @@ impl Simulation {
             to_self: BinaryHeap::new(),
             completed: VecDeque::new(),
             flows_done: 0,
+            reports: Vec::new(),
+            ends: Vec::new(),
         }
     }
 }
@@ -283,6 +288,11 @@ impl Driven {
         true
     }
 
+    /// Whether flows have completed that were not asked for yet.
+    pub fn has_completion(&self) -> bool {
+        !self.completed.is_empty()
+    }
+
     /// The next completion, in order of time, that was not asked for yet: lets the run go on to it if need be, but not beyond
     /// `until`. `None` if there is none before `until`, or if `go_on` said no.
     pub fn next_completion(
@@ -332,18 +342,15 @@ impl Driven {
 
     /// Lets the run go on until flows may have completed, but not beyond `until` and not beyond an instant at which such a completion may be answered.
     fn run(&mut self, until: Time, go_on: &mut dyn FnMut(RunProgress) -> bool) -> Stop {
-        let mut events = Vec::new();
         let flows_done = self.flows_done;
         let mut go_on = |time, packet_hops| go_on(RunProgress { time, flows_done, packet_hops });
         let executor = self.executor.begin(&self.world, self.reaction);
-        let stop = executor.run(&self.world, until, &mut go_on, |node, of_node| {
-            events.extend(of_node.into_iter().map(|event| (node, event)));
-        });
+        let stop = executor.run(&self.world, until, &mut go_on, &mut self.reports);
         if stop == Stop::Asked {
             self.now = self.now.max(executor.reached());
         }
-        let mut ends = Vec::new();
-        for (node, event) in events {
+        let ends = &mut self.ends;
+        for (node, event) in self.reports.drain(..) {
             match event {
                 FlowEvent::Started { ticket, flow, parts } => {
                     let key = FlowKey { src: self.world.server(node).0, flow };
@@ -362,7 +369,7 @@ impl Driven {
         }
         // As an executor with one list of events has it; those of one node are in order.
         ends.sort_by_key(|&(at, node, ..)| (at, node));
-        for (at, _, milestone, key) in ends {
+        for (at, _, milestone, key) in ends.drain(..) {
             // Flows of the workload have no ticket.
             let Some(flow) = self.tickets.get_mut(&key) else { continue };
             match milestone {

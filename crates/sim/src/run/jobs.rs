@@ -58,7 +58,7 @@ impl<'a> Jobs<'a> {
         waits.sort_unstable_by_key(|pending| pending.message);
         let exposed = logs.iter().map(|log| vec![Time::ZERO; log.rounds.len()]).collect();
         let mut by_flows = FxHashMap::default();
-        for (number, plan) in (0..).zip(plans).filter(|(_, plan)| !plan.is_program()) {
+        for (number, plan) in (0..).zip(plans).filter(|(_, plan)| !plan.takes_notes()) {
             by_flows.extend(plan.groups.clone().map(|group| (group, number)));
         }
         let counted = by_flows.values().map(|&job| (job, Counted::default())).collect();

@@ -126,9 +126,9 @@ impl Server {
         }
     }
 
-    /// The events of ordered messages since the last call.
-    pub(crate) fn events(&mut self) -> Vec<FlowEvent> {
-        std::mem::take(&mut self.events)
+    /// The events of ordered messages that were not taken yet; who takes them leaves none.
+    pub(crate) fn events(&mut self) -> &mut Vec<FlowEvent> {
+        &mut self.events
     }
 
     pub(crate) fn handle(
@@ -193,8 +193,8 @@ impl Server {
         *next = Time::ZERO;
         let out = &mut AnyScheduler(&mut AtNic { engine: &mut *ctx.out, timers, rail });
         host.handle(&mut Ctx::new(ctx.world, *id, ctx.now, out), message);
-        for events in host.events() {
-            match events {
+        for event in host.events().map(std::mem::take).unwrap_or_default() {
+            match event {
                 FlowEvent::Sent { flow, .. } => self.on_sent(ctx, flow),
                 FlowEvent::Received { flow, .. } => self.on_received(ctx, flow),
                 FlowEvent::Started { .. } => unreachable!("orders are the server's"),

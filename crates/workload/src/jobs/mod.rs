@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 pub use self::placement::{HostName, JobPlacement};
 use crate::plan::{HostWork, JobPlan, JobSetting, Plan, Setting, build_placed};
-use crate::program::Slowness;
+use crate::program::{RankWork, Slowness};
 use crate::random::{RngExt, Work, shuffle};
 use crate::servers::Endpoints;
-use crate::{Options, Pattern, PlanContext, WorkloadError};
+use crate::{NetworkModel, Options, Pattern, PlanContext, WorkloadError};
 
 /// A job: a workload with an end of its own, on ranks that sit where no other job has any. What it took stands in the tables `jobs`, `ranks` and
 /// `collectives` of the outcome. With jobs, `[workload]` is traffic beside them, on all hosts, and none if it is not written.
@@ -27,7 +27,7 @@ pub struct Job {
     /// What tables call it; its flows are of the group of this name.
     pub name: String,
     /// What it does: a kind of workload that has an end, with its fields, such as `{ kind = "collective", size = "64MiB" }`. Not `mix`, whose parts
-    /// are jobs of their own, not `idle`, not `astra-sim`, which goes into `[workload]`, and not what sends at a load (`poisson`, `bernoulli`, `bursty`, `hotspot`).
+    /// are jobs of their own, not `idle`, not `astra-sim` with an analytical network, and not what sends at a load (`poisson`, `bernoulli`, `bursty`, `hotspot`).
     pub workload: Pattern,
     /// Number of ranks; if not given, as many as the workload's files have or as there are hosts in its `placement`, else all hosts that no job before it
     /// has.
@@ -193,20 +193,25 @@ impl OneJob<'_> {
             job: JobSetting { start: job.start, repetitions: job.repetitions },
         };
         let mut plan = build_placed(&job.workload, setting).map_err(of_workload)?;
-        if let [program] = plan.jobs.as_slice() {
-            let ranks = program.hosts.len();
+        let of_files = match plan.jobs.as_slice() {
+            [program] => Some(program.hosts.len()),
+            _ => plan.ends.as_ref().map(|ends| ends.get().len()),
+        };
+        if let Some(ranks) = of_files {
             if ranks < placed.len() && (job.ranks.is_some() || is_listed) {
                 let field = if job.ranks.is_some() { "ranks" } else { "placement" };
                 let expected = format!("{ranks}, as many as the workload's files have");
                 return Err(WorkloadError::parameter(field, expected, placed.len()));
             }
             placed.truncate(ranks);
+        }
+        if let [program] = plan.jobs.as_slice() {
             self.check_repetitions(program)?;
         } else if job.repetitions > 1 {
             let expected = "1, as only programs (collective, goal, …) are repeated as a whole";
             return Err(WorkloadError::parameter("repetitions", expected, job.repetitions));
         }
-        self.slow_down(&mut plan, seed)?;
+        self.slow_down(&mut plan, placed.len(), seed)?;
         Ok((plan, placed))
     }
 
@@ -226,7 +231,10 @@ impl OneJob<'_> {
         let why = match &job.workload {
             Pattern::Idle(_) => "which sends nothing",
             Pattern::Mix(_) => "whose parts are jobs of their own",
-            Pattern::AstraSim(_) => "which is a job with a schedule of its own: it goes into `[workload]`",
+            Pattern::AstraSim(training) if training.network != NetworkModel::Packets => {
+                let expected = "\"packets\", as jobs share the network of the scenario";
+                return Err(WorkloadError::parameter("workload.network", expected, "an analytical one"));
+            }
             Pattern::Poisson(_) | Pattern::Bernoulli(_) | Pattern::Bursty(_) | Pattern::Hotspot(_) => {
                 "which sends at a load whatever is delivered: it goes into `[workload]`, beside the jobs"
             }
@@ -291,15 +299,19 @@ impl OneJob<'_> {
     }
 
     /// Makes the calculations of stragglers longer.
-    fn slow_down(&self, plan: &mut Plan, seed: u64) -> Result<(), WorkloadError> {
+    fn slow_down(&self, plan: &mut Plan, ranks: usize, seed: u64) -> Result<(), WorkloadError> {
         let Some(last) = self.job.stragglers.len().checked_sub(1) else { return Ok(()) };
-        let program = plan.jobs.first();
-        let calculates = program.and_then(|job| job.program.as_ref()).is_some_and(|it| it.calculates());
+        let program = plan.jobs.first().and_then(|job| job.program.as_ref());
+        let calculates = match program {
+            Some(program) => program.calculates(),
+            // Ranks of a training job know all of it.
+            None => plan.hosts.iter().flat_map(HostWork::programs).next().is_some_and(RankWork::computes),
+        };
         if !calculates {
             let expected = "none, as the workload has no calculation that could be slower";
             return Err(WorkloadError::parameter("stragglers", expected, last + 1));
         }
-        let ranks = program.map_or(0, |job| narrow::<u32>(job.hosts.len()));
+        let ranks = narrow::<u32>(ranks);
         let mut slow: BTreeMap<u32, Slowness> = BTreeMap::new();
         for (entry, straggler) in (0..).zip(&self.job.stragglers) {
             let found = straggler.slowness(ranks, (seed, entry));
@@ -422,12 +434,16 @@ impl Beside {
         };
         self.plan.groups.extend(names);
         self.plan.cuts.append(&mut plan.cuts);
+        self.plan.notes.append(&mut plan.notes);
         if !plan.outline.is_empty() {
             self.plan.outline.push(format!("job `{}`", job.name));
             self.plan.outline.append(&mut plan.outline);
         }
         let number = narrow::<u16>(self.plan.jobs.len());
-        plan.hosts.iter_mut().for_each(|work| work.shift_jobs(number));
+        for work in &mut plan.hosts {
+            work.shift_jobs(number);
+            work.take_notes_of(number);
+        }
         let program = plan.jobs.pop();
         self.plan.jobs.push(JobPlan {
             name: job.name.clone(),
@@ -437,6 +453,7 @@ impl Beside {
             start: job.start,
             messages: plan.total_messages,
             program: program.and_then(|program| program.program),
+            is_training: plan.ends.is_some(),
         });
         for (of_host, work) in self.works.iter_mut().zip(plan.hosts) {
             of_host.push((first, work));

@@ -12,7 +12,7 @@ use crate::plan::{Analytical, HostWork, Plan, Setting};
 use crate::program::{JobRank, PlacedJob, RankEnds};
 use crate::{Options, WorkloadError};
 
-/// A training job in the files of ASTRA-sim 2, with its schedule: execution traces (`PREFIX.RANK.et`), the system file, communicator groups. A rank has one operation of
+/// A training job in the files of ASTRA-sim 2, with its schedule: execution traces, the system file, communicator groups. A rank has one operation of
 /// the CPU, one computation and one send or collective operation under way at a time, taken in the order of the nodes' numbers. Collective operations are split into chunks
 /// (`preferred-dataset-splits`) with a phase for each logical dimension, around a ring, `direct`, by `halvingDoubling`, by `doubleBinaryTree`, or as a custom trace says;
 /// an arrival is answered after the endpoint delay and, where data is reduced, after three times its size at `local-mem-bw`. A broadcast takes its duration and sends nothing.
@@ -24,7 +24,8 @@ use crate::{Options, WorkloadError};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AstraSim {
-    /// Prefix of the execution traces: rank r has `PREFIX.r.et`. A relative name starts from the scenario's folder, those of the other files too.
+    /// The execution traces: a prefix (rank r has `PREFIX.r.et`, `.et.gz`, `.json` or `.json.gz`), a pattern with `%d` for the rank (`r%03d/trace.et`), or with `*` and `?` in the name of the file, whose last number is
+    /// the rank. Each is protobuf or JSON, compressed by gzip or not. A relative name starts from the scenario's folder, those of the other files too.
     pub traces: PathBuf,
     /// The system file (JSON). Prefixes of custom collectives in it start from its folder, or from the first folder above it in which they are found.
     pub system: PathBuf,

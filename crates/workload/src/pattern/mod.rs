@@ -35,11 +35,11 @@ pub use all_to_all::{AllToAll, Order};
 pub use astra_sim::{AstraSim, NetworkModel};
 pub use bernoulli::Bernoulli;
 pub use bursty::Bursty;
-pub use chakra::Chakra;
+pub use chakra::{Chakra, TraceFiles};
 pub(crate) use collective::bytes_of;
 pub use collective::{Algorithm, Collective};
 pub use flow_list::FlowList;
-pub use goal::Goal;
+pub use goal::{Goal, GoalPreset, NicChoice};
 pub use gpu_collective::GpuCollective;
 pub use hotspot::{Degree, HotSources, Hotspot, Severity, Victim};
 pub use htsim_matrix::{HtsimMatrix, StartUnit};
@@ -192,10 +192,12 @@ pub(crate) mod tests {
         patterns.push(Pattern::Stencil(stencil));
         patterns.push(Pattern::HtsimMatrix(HtsimMatrix { file: "a.cm".into(), start_unit: StartUnit::Us }));
         patterns.push(Pattern::Chakra(Chakra {
-            files: vec!["a.0.et".into(), "a.1.et".into()],
+            files: TraceFiles::Listed(vec!["a.0.et".into(), "a.1.et".into()]),
             groups: Some("groups.json".into()),
             overhead: Time(2),
         }));
+        let files = TraceFiles::Named("t/rank%d.et".into());
+        patterns.push(Pattern::Chakra(Chakra { files, groups: None, overhead: Time::ZERO }));
         patterns.push(Pattern::AstraSim(AstraSim {
             traces: "t/a".into(),
             system: "system.json".into(),
@@ -205,12 +207,18 @@ pub(crate) mod tests {
             network: NetworkModel::Analytical,
             network_file: Some("net.yml".into()),
         }));
-        patterns.push(Pattern::Goal(Goal { file: "a.goal".into(), time_unit: Time(1), overhead: Time(2) }));
+        patterns.push(Pattern::Goal(Goal {
+            file: "a.goal".into(),
+            time_unit: Time(1),
+            overhead: Some(Time(2)),
+            preset: Some(GoalPreset::AtlahsAiLike),
+            nics: NicChoice::Schedule,
+        }));
         let mixed = [Pattern::Poisson(Poisson::default()), Pattern::Hotspot(Hotspot::default())];
         let part = |pattern| Part { name: Some("a".into()), pattern, options: crate::Options::default() };
         patterns.push(Pattern::Mix(Mix { parts: mixed.into_iter().map(part).collect() }));
         // All but the three lists, the schedule and the traces, which need files, and the mix, which needs parts.
-        assert_eq!(patterns.len(), Pattern::NAMES.len() - 7 + 7);
+        assert_eq!(patterns.len(), Pattern::NAMES.len() - 7 + 8);
         for pattern in patterns {
             let mut table: toml::Table = toml::from_str(&toml::to_string(&pattern).unwrap()).unwrap();
             let kind = table.remove("kind").unwrap();

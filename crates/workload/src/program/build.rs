@@ -6,7 +6,7 @@ use netloom_units::memory::Meter;
 use netloom_units::{Bytes, Time, narrow};
 
 use super::collectives::{CollectiveInfo, CollectiveKind, Joined, Member};
-use super::{ANY, COMMUNICATES, ON_START, Op, OpKind, Outbound, Program, RankProgram};
+use super::{ANY, COMMUNICATES, Nics, ON_START, Op, OpKind, Outbound, Program, RankProgram};
 
 /// A rank's operations while they are added.
 #[derive(Debug, Default)]
@@ -16,6 +16,8 @@ pub(crate) struct RankBuilder {
     edges: Vec<(u32, u32)>,
     cpus: u16,
     collectives: Vec<Member>,
+    /// By operation, as far as any is not 0.
+    nics: Vec<u8>,
     /// What the collectives that follow are called, and those who take part.
     names: Names,
 }
@@ -116,6 +118,17 @@ impl RankBuilder {
         self.cpus = self.cpus.max(cpu);
     }
 
+    /// Moves a send from NIC 0 to another one.
+    pub(crate) fn on_nic(&mut self, op: u32, nic: u8) {
+        let op = op as usize;
+        if nic != 0 && self.nics.len() <= op {
+            self.nics.resize(op + 1, 0);
+        }
+        if let Some(known) = self.nics.get_mut(op) {
+            *known = nic;
+        }
+    }
+
     /// Moves a send from group 0 of the plan to another one.
     pub(crate) fn in_group(&mut self, op: u32, group: u8) {
         self.ops[op as usize].group = group;
@@ -171,6 +184,7 @@ impl RankBuilder {
             inbound: [].into(),
             sends,
             cpus: self.cpus + 1,
+            nics: self.nics.into(),
             collectives: [].into(),
         };
         Ok(CheckedRank { program, collectives: self.collectives })
@@ -182,6 +196,13 @@ impl RankBuilder {
 pub(crate) struct CheckedRank {
     program: RankProgram,
     collectives: Vec<Member>,
+}
+
+impl CheckedRank {
+    /// Puts all sends into group 0 of the plan.
+    pub(crate) fn ungroup(&mut self) {
+        self.program.ops.iter_mut().filter(|op| op.kind == OpKind::Send).for_each(|op| op.group = 0);
+    }
 }
 
 /// The edges as compressed rows: where the dependents of each operation begin, and the dependents.
@@ -285,7 +306,7 @@ pub(crate) fn check(ranks: Vec<CheckedRank>, rounds: u32, overhead: Time) -> Res
         rank.inbound = inbound.into();
         claim(dst, count, rank, unclaimed)?;
     }
-    Ok(Program { ranks, rounds, overhead, cpus_per_nic: None, collectives: joined.infos.into() })
+    Ok(Program { ranks, rounds, overhead, nics: Nics::Chosen, collectives: joined.infos.into() })
 }
 
 /// Finds the channel of every receive, and checks that there are as many receives as messages.

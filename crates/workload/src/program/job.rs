@@ -10,7 +10,8 @@ use netloom_astra::{Call, End, Envelope, Job, Network, Rank};
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Time};
 
-use super::runner::Names;
+use super::observer::{RankLog, RoundLog};
+use super::runner::{Names, Slowness};
 use super::{ANY, Action};
 
 /// How the ranks of a training job have ended.
@@ -102,6 +103,18 @@ pub(crate) struct JobRank {
     names: Names,
     /// By time in nanoseconds: what is due, in the order in which it came.
     due: BTreeMap<u64, Vec<Due>>,
+    /// How much slower it computes.
+    slowness: Option<Box<Slowness>>,
+    /// Which of the plan's jobs it is a rank of, and so takes notes.
+    job: Option<u16>,
+    sent: Sum,
+}
+
+/// Messages and their bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    messages: u64,
+    bytes: u64,
 }
 
 const PS_PER_NS: u64 = 1000;
@@ -114,6 +127,8 @@ struct Asked<'a> {
     due: &'a mut BTreeMap<u64, Vec<Due>>,
     actions: &'a mut Vec<Action>,
     soon: VecDeque<Call>,
+    slowness: Option<&'a mut Slowness>,
+    sent: &'a mut Sum,
 }
 
 impl Asked<'_> {
@@ -130,6 +145,8 @@ impl Asked<'_> {
 impl Network for Asked<'_> {
     fn send(&mut self, to: u32, envelope: Envelope, number: u32) {
         locked(&self.placed.sent[self.number as usize]).envelopes.push_back(Some(envelope));
+        self.sent.messages += 1;
+        self.sent.bytes += envelope.bytes;
         self.actions.push(Action::Send {
             dst: self.placed.hosts[to as usize],
             // A message of no bytes is a packet with one.
@@ -148,6 +165,12 @@ impl Network for Asked<'_> {
     fn soon(&mut self, call: Call) {
         self.soon.push_back(call);
     }
+
+    fn stretch(&mut self, ns: u64) -> u64 {
+        let Some(slowness) = &mut self.slowness else { return ns };
+        // No computation takes no time, as in ASTRA-sim.
+        (slowness.stretch(Time(ns.saturating_mul(PS_PER_NS))).0 / PS_PER_NS).max(1)
+    }
 }
 
 impl JobRank {
@@ -160,7 +183,51 @@ impl JobRank {
             rank: Rank::new(job.clone(), number),
             names: Names::ALONE,
             due: BTreeMap::new(),
+            slowness: None,
+            job: None,
+            sent: Sum::default(),
         }
+    }
+
+    /// Makes its computations longer or shorter than the traces say, if it is among these ranks.
+    pub(crate) fn slow_down(&mut self, slow: &BTreeMap<u32, Slowness>) {
+        self.slowness = slow.get(&self.number).cloned().map(Box::new);
+    }
+
+    /// Says which of the plan's jobs it is a rank of.
+    pub(crate) fn take_notes_of(&mut self, job: u16) {
+        self.job = Some(job);
+    }
+
+    /// Whether any rank of the job computes.
+    pub(crate) fn computes(&self) -> bool {
+        self.rank.job().computes()
+    }
+
+    /// The job that it takes notes of.
+    pub(crate) fn noted(&self) -> Option<u16> {
+        self.job
+    }
+
+    /// What there is to note in a run that ended at `end`. Whatever is no computation on the accelerator counts as communication, as in ASTRA-sim.
+    pub(crate) fn log(&self, end: Time) -> Option<RankLog> {
+        let mut log = RankLog { job: self.job?, rank: self.number, ..RankLog::default() };
+        if self.has_begun {
+            let start = Time(self.begins() * PS_PER_NS);
+            let finished = self.rank.end().map(|end| Time(end.finished * PS_PER_NS));
+            let all = finished.unwrap_or(end).saturating_sub(start);
+            let computing = all.min(Time(self.rank.computed().saturating_mul(PS_PER_NS)));
+            log.rounds.push(RoundLog {
+                start,
+                end: finished,
+                computing,
+                sending: all - computing,
+                blocked: Time::ZERO,
+                bytes: Bytes(self.sent.bytes),
+                messages: self.sent.messages,
+            });
+        }
+        Some(log)
     }
 
     pub(crate) fn share_numbers(&mut self, index: u32, count: u32) {
@@ -194,8 +261,16 @@ impl JobRank {
     /// Lets the rank do something, and what it puts off while it does.
     fn call(&mut self, now: u64, actions: &mut Vec<Action>, call: impl FnOnce(&mut Rank, &mut Asked<'_>)) {
         let (placed, number, names) = (self.placed.clone(), self.number, self.names);
-        let soon = VecDeque::new();
-        let mut asked = Asked { placed: &placed, number, names, due: &mut self.due, actions, soon };
+        let mut asked = Asked {
+            placed: &placed,
+            number,
+            names,
+            due: &mut self.due,
+            actions,
+            soon: VecDeque::new(),
+            slowness: self.slowness.as_deref_mut(),
+            sent: &mut self.sent,
+        };
         call(&mut self.rank, &mut asked);
         while let Some(call) = asked.soon.pop_front() {
             self.rank.perform(now, call, &mut asked);

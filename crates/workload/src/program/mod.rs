@@ -141,6 +141,8 @@ struct RankProgram {
     inbound: Box<[(u32, u32)]>,
     sends: u32,
     cpus: u16,
+    /// By operation, as far as any is not 0.
+    nics: Box<[u8]>,
     wildcards: bool,
     /// Its parts in collectives, in the order of their operations.
     collectives: Box<[Part]>,
@@ -164,6 +166,17 @@ impl RankProgram {
     }
 }
 
+/// By which NIC of a server a message leaves.
+#[derive(Clone, Copy, Debug)]
+enum Nics {
+    /// That of the server's rule.
+    Chosen,
+    /// That to which the CPU of the send belongs: so many consecutive CPUs to each.
+    OfCpus(u16),
+    /// That of the send.
+    Given,
+}
+
 /// The operations of all ranks: static, shared by all hosts.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
@@ -172,8 +185,8 @@ pub(crate) struct Program {
     rounds: u32,
     /// CPU time of a send and of a receive.
     overhead: Time,
-    /// How many consecutive CPUs of a rank belong to one NIC, by which what they send leaves; `None` where NICs are chosen by the server's rule.
-    cpus_per_nic: Option<u16>,
+    /// By which NIC of a server a message leaves.
+    nics: Nics,
     /// The collective operations of a round.
     collectives: Box<[CollectiveInfo]>,
 }
@@ -181,7 +194,12 @@ pub(crate) struct Program {
 impl Program {
     /// Lets messages leave by the NICs to which the CPUs of their sends belong: as many to each.
     pub(crate) fn with_own_nics(self, cpus_per_nic: u16) -> Self {
-        Program { cpus_per_nic: Some(cpus_per_nic), ..self }
+        Program { nics: Nics::OfCpus(cpus_per_nic), ..self }
+    }
+
+    /// Lets messages leave by the NICs that are given for their sends.
+    pub(crate) fn with_given_nics(self) -> Self {
+        Program { nics: Nics::Given, ..self }
     }
 
     /// How often it runs.

@@ -1,9 +1,11 @@
 //! The work of one rank, whatever decides what comes next.
 
+use std::collections::BTreeMap;
+
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Time};
 
-use super::{Action, JobRank, Runner};
+use super::{Action, JobRank, RankLog, Runner, Slowness};
 
 /// The state of one rank: callbacks in, actions out.
 #[derive(Clone, Debug)]
@@ -45,12 +47,32 @@ impl RankWork {
         rank!(self, rank => rank.is_finished())
     }
 
-    /// What a rank of a training job waits for, in words; `None` if it has ended. What ranks of programs wait for, only all of them together can say.
-    pub(crate) fn unfinished(&self) -> Option<String> {
+    /// Whether it is a rank of a training job that computes.
+    pub(crate) fn computes(&self) -> bool {
         match self {
-            RankWork::Program(_) => None,
-            RankWork::Job(rank) => rank.unfinished(),
+            RankWork::Program(_) => false,
+            RankWork::Job(rank) => rank.computes(),
         }
+    }
+
+    /// What it noted of itself in a run that ended at `end`; `None` if it is a rank of no job of the plan.
+    pub(crate) fn take_log(&mut self, end: Time) -> Option<RankLog> {
+        match self {
+            RankWork::Program(runner) => Some(runner.take_log(end)),
+            RankWork::Job(rank) => rank.log(end),
+        }
+    }
+
+    /// Keeps what it does when. A rank of a training job does not know: its accelerator, CPU and network are busy at the same time.
+    pub(crate) fn note_activities(&mut self) {
+        if let RankWork::Program(runner) = self {
+            runner.note_activities();
+        }
+    }
+
+    /// Makes its calculations longer or shorter, if it is among these ranks.
+    pub(crate) fn slow_down(&mut self, slow: &BTreeMap<u32, Slowness>) {
+        rank!(self, rank => rank.slow_down(slow));
     }
 
     /// How many numbers its messages and wake-ups have.

@@ -9,7 +9,7 @@ use netloom_units::{Bytes, Time};
 use super::mailbox::{Mailbox, Queue};
 use super::observer::{Observer, RankLog};
 use super::stall::Waits;
-use super::{ANY, Action, Op, OpKind, Placed, RankProgram};
+use super::{ANY, Action, Nics, Op, OpKind, Placed, RankProgram};
 use crate::random::{RngExt, Stream};
 
 /// The state of one rank: callbacks in, actions out.
@@ -53,7 +53,7 @@ pub(crate) enum Slowness {
 
 impl Slowness {
     /// How long a calculation takes.
-    fn stretch(&mut self, duration: Time) -> Time {
+    pub(super) fn stretch(&mut self, duration: Time) -> Time {
         let millionths = match self {
             Slowness::Constant(factor) => *factor,
             Slowness::Drawn(least, most, stream) => stream.random_range(*least..=*most),
@@ -366,6 +366,11 @@ impl Runner {
     fn send(&mut self, op: u32, now: Time, actions: &mut Vec<Action>) {
         let (program, rounds) = (self.program(), self.placed.program.rounds);
         let operation = program.ops[op as usize];
+        let nic = match self.placed.program.nics {
+            Nics::Chosen => None,
+            Nics::OfCpus(cpus) => Some(operation.cpu / cpus),
+            Nics::Given => Some(program.nics.get(op as usize).copied().unwrap_or(0).into()),
+        };
         let (channel, messages) =
             (program.outbound[operation.channel as usize], program.messages(operation.channel));
         let sent = &mut self.sent[operation.channel as usize];
@@ -384,7 +389,7 @@ impl Runner {
             number: self.names.outside(channel.first * rounds + place),
             class: 0,
             group: operation.group.into(),
-            nic: self.placed.program.cpus_per_nic.map(|cpus| operation.cpu / cpus),
+            nic,
         });
     }
 

@@ -102,14 +102,14 @@ impl Executor {
         }
     }
 
-    /// Goes on until flows have completed, but not beyond `until`; `go_on`, which is asked now and then with the number of messages handled so far, may stop it. Calls `each` with the
-    /// events of flows at nodes, as far as there are any.
+    /// Goes on until flows have completed, but not beyond `until`; `go_on`, which is asked now and then with the number of messages handled so far, may stop it. Adds the
+    /// events of flows at nodes to `reports`.
     pub(super) fn run(
         &mut self,
         world: &World,
         until: Time,
         go_on: &mut dyn FnMut(Time, u64) -> bool,
-        mut each: impl FnMut(NodeIndex, Vec<FlowEvent>),
+        reports: &mut Vec<(NodeIndex, FlowEvent)>,
     ) -> Stop {
         let until = until.min(END_OF_TIME);
         match &mut self.0 {
@@ -119,9 +119,8 @@ impl Executor {
                     let Some(at) = steps.next_at().filter(|&next| next < until) else { return Stop::Until };
                     *reached = at;
                     let Some(node) = steps.step(world) else { return Stop::Until };
-                    let events = events(steps.node_mut(node));
-                    if !events.is_empty() {
-                        each(node, events);
+                    report(node, steps.node_mut(node), reports);
+                    if !reports.is_empty() {
                         return Stop::Events;
                     }
                 }
@@ -141,7 +140,7 @@ impl Executor {
                     }
                     if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                 });
-                session.take_reports(|node, state| each(node, events(state)));
+                session.take_reports(|node, state| report(node, state, reports));
                 if goes_on { Stop::Events } else { Stop::Asked }
             }
         }
@@ -174,11 +173,12 @@ impl Executor {
     }
 }
 
-/// The events of flows at a node since the last look.
-fn events(node: &mut Node) -> Vec<FlowEvent> {
-    match node {
+/// Adds the events of flows at a node since the last look.
+fn report(node: NodeIndex, state: &mut Node, reports: &mut Vec<(NodeIndex, FlowEvent)>) {
+    let events = match state {
         Node::Host(host) => host.events(),
-        Node::Server(server) => server.events(),
-        Node::Switch(_) | Node::Untouched | Node::InServer => Vec::new(),
-    }
+        Node::Server(server) => Some(server.events()),
+        Node::Switch(_) | Node::Untouched | Node::InServer => None,
+    };
+    reports.extend(events.into_iter().flat_map(|events| events.drain(..)).map(|event| (node, event)));
 }

@@ -1,17 +1,16 @@
 //! Who takes part in a collective operation, and in which ones: process groups.
 
-use netloom_units::narrow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use netloom_units::memory::{self, Meter};
-use netloom_units::names::{shorten, suggest};
+use netloom_astra::JobError;
+use netloom_astra::chakra::Node;
+use netloom_astra::groups::{EVERYONE, Groups as Named, Known};
+use netloom_units::memory::Meter;
+use netloom_units::names::shorten;
+use netloom_units::narrow;
 
 use super::rank::FIRST_COLLECTIVE;
-use crate::WorkloadError;
-
-/// Memory that a file of groups takes, times its size.
-const TIMES: u64 = 16;
 
 /// Memory of a collective of a group.
 const BYTES_PER_COLLECTIVE: u64 = 32;
@@ -26,18 +25,18 @@ pub(super) struct Collective {
 /// The process groups of a training, and the collectives that their ranks have come to so far.
 #[derive(Debug)]
 pub(super) struct Groups {
-    /// All ranks first.
-    groups: Vec<Group>,
-    by_name: BTreeMap<String, usize>,
+    named: Named,
+    /// Those that the rank that is being read knows.
+    known: Known,
+    /// By number of the group.
+    progress: Vec<Progress>,
     /// Tag of the next collective of any group.
     next_tag: u32,
-    /// Whether the plan tells the groups apart.
-    in_plan_is_kept: bool,
 }
 
+/// How far a group has come.
 #[derive(Debug)]
-struct Group {
-    name: String,
+struct Progress {
     /// Its ranks, ascending: its own numbers of them are their places.
     ranks: Vec<u32>,
     /// What its first rank comes to, each with the tag of its messages.
@@ -60,62 +59,23 @@ pub(super) struct Part<'a> {
 }
 
 impl Groups {
-    /// One group of all ranks.
-    pub(super) fn all(ranks: u32) -> Self {
-        let all =
-            Group { name: "0".to_owned(), ranks: (0..ranks).collect(), collectives: Vec::new(), seen: 0 };
-        Groups {
-            groups: vec![all],
-            by_name: BTreeMap::new(),
-            next_tag: FIRST_COLLECTIVE,
-            in_plan_is_kept: false,
+    /// One group of all ranks, and those of a file.
+    pub(super) fn new(ranks: u32, file: Option<&Path>) -> Result<Self, JobError> {
+        let mut named = Named::new(ranks);
+        if let Some(file) = file {
+            named.read(file)?;
         }
+        Ok(Groups { named, known: Known::new(), progress: Vec::new(), next_tag: FIRST_COLLECTIVE })
     }
 
-    /// Adds the groups of a file: a JSON object of the ranks by the name of the group, `{ "1": [0, 1], "2": [2, 3] }`.
-    pub(super) fn read(&mut self, file: &Path) -> Result<(), WorkloadError> {
-        let text = memory::read_text(file, TIMES)
-            .map_err(|source| WorkloadError::Read { file: file.to_owned(), source })?;
-        let fail = |problem: String| WorkloadError::file(file, problem);
-        let table: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(&text).map_err(|error| {
-                fail(format!(
-                    "expected a JSON object of ranks by group, such as {{ \"1\": [0, 1] }}: {error}"
-                ))
-            })?;
-        let count = self.groups[0].ranks.len() as u64;
-        for (name, ranks) in table {
-            let wrong =
-                |problem: &dyn std::fmt::Display| fail(format!("group \"{}\": {problem}", shorten(&name)));
-            let list = ranks.as_array().ok_or_else(|| wrong(&"expected a list of ranks"))?;
-            let rank = |rank: &serde_json::Value| match rank.as_u64() {
-                Some(rank) if rank < count => Ok(narrow::<u32>(rank)),
-                _ => {
-                    let found = rank.to_string();
-                    Err(wrong(&format!("expected a rank from 0 to {}, found {}", count - 1, shorten(&found))))
-                }
-            };
-            let mut ranks = list.iter().map(rank).collect::<Result<Vec<u32>, _>>()?;
+    /// Begins with the nodes of the next rank.
+    pub(super) fn begin(&mut self, file: &Path, nodes: &[Node]) -> Result<(), JobError> {
+        self.known = self.named.known(file, nodes)?;
+        for group in &self.named.all()[self.progress.len()..] {
+            let mut ranks = group.ranks.to_vec();
             ranks.sort_unstable();
-            if let Some(twice) = ranks.windows(2).find(|pair| pair[0] == pair[1]) {
-                return Err(wrong(&format!("rank {} is there twice", twice[0])));
-            }
-            if ranks.is_empty() {
-                return Err(wrong(&"expected at least one rank"));
-            }
-            if is_all(&name) {
-                if ranks.len() as u64 != count {
-                    return Err(wrong(&"this name means all ranks"));
-                }
-                continue;
-            }
-            self.groups.push(Group { name, ranks, collectives: Vec::new(), seen: 0 });
+            self.progress.push(Progress { ranks, collectives: Vec::new(), seen: 0 });
         }
-        // In an order that does not depend on how the file is read.
-        self.groups[1..].sort_by(|a, b| a.name.cmp(&b.name));
-        self.by_name =
-            (0..).zip(&self.groups).skip(1).map(|(place, group)| (group.name.clone(), place)).collect();
-        self.in_plan_is_kept = self.in_plan().is_some();
         Ok(())
     }
 
@@ -123,10 +83,22 @@ impl Groups {
     /// latter are absent, or too many to tell them apart.
     pub(super) fn in_plan(&self) -> Option<Vec<String>> {
         const ALL: &str = "all";
-        let is_kept =
-            (2..=usize::from(u8::MAX)).contains(&self.groups.len()) && !self.by_name.contains_key(ALL);
-        let names = self.groups.iter().skip(1).map(|group| group.name.clone());
-        is_kept.then(|| std::iter::once(ALL.to_owned()).chain(names).collect())
+        let groups = &self.named.all()[1..];
+        let is_kept = (1..usize::from(u8::MAX)).contains(&groups.len());
+        if !is_kept || groups.iter().any(|group| group.name == ALL) {
+            return None;
+        }
+        let mut times: BTreeMap<&str, u32> = BTreeMap::new();
+        let names = groups.iter().map(|group| {
+            let times = times.entry(&group.name).or_default();
+            *times += 1;
+            match *times {
+                1 => group.name.clone(),
+                // Ranks may mean different groups by one name.
+                times => format!("{} ({times})", group.name),
+            }
+        });
+        Some(std::iter::once(ALL.to_owned()).chain(names).collect())
     }
 
     /// Takes note that `rank` comes to a collective of the group of this name, and gives its part in it.
@@ -137,25 +109,9 @@ impl Groups {
         collective: Collective,
         memory: &mut Meter,
     ) -> Result<Part<'_>, String> {
-        let index = match self.by_name.get(name) {
-            Some(&index) => index,
-            None if is_all(name) => 0,
-            None if self.by_name.is_empty() => {
-                return Err(format!(
-                    "there is no group \"{}\": `groups` names the file that lists the ranks of each group",
-                    shorten(name)
-                ));
-            }
-            None => {
-                let advice = suggest(name, self.by_name.keys().map(String::as_str));
-                return Err(format!("there is no group \"{}\" ({advice})", shorten(name)));
-            }
-        };
-        let in_plan = if self.in_plan_is_kept { u8::try_from(index).unwrap_or(0) } else { 0 };
-        let group = &mut self.groups[index];
-        let Ok(place) = group.ranks.binary_search(&rank) else {
-            return Err(format!("the rank is not in group \"{}\"", shorten(name)));
-        };
+        let index = self.named.find(&self.known, name, rank)?;
+        let name_of = |number| called(&self.named, index, number);
+        let group = &mut self.progress[index as usize];
         let first = group.ranks[0];
         if rank == first {
             memory.take(BYTES_PER_COLLECTIVE).map_err(|error| error.to_string())?;
@@ -165,20 +121,21 @@ impl Groups {
         }
         let tag = match group.collectives.get(group.seen) {
             Some(&(expected, tag)) if expected == collective => tag,
-            _ => return Err(format!("{} is not that of rank {first}: {SAME}", group.collective(group.seen))),
+            _ => return Err(format!("{} is not that of rank {first}: {SAME}", name_of(group.seen))),
         };
         group.seen += 1;
-        Ok(Part { ranks: &group.ranks, place: narrow::<u32>(place), tag, in_plan })
+        let place = narrow::<u32>(group.ranks.partition_point(|&other| other < rank));
+        Ok(Part { ranks: &group.ranks, place, tag, in_plan: u8::try_from(index).unwrap_or(0) })
     }
 
     /// Ends the reading of a rank: it has come to all collectives of its groups.
     pub(super) fn end(&mut self, rank: u32) -> Result<(), String> {
-        for group in &mut self.groups {
+        for (index, group) in (EVERYONE..).zip(&mut self.progress) {
             let seen = std::mem::take(&mut group.seen);
             if seen != group.collectives.len() && group.ranks.binary_search(&rank).is_ok() {
                 return Err(format!(
                     "{} of rank {} has no counterpart here ({seen} of {}): {SAME}",
-                    group.collective(seen),
+                    called(&self.named, index, seen),
                     group.ranks[0],
                     group.collectives.len()
                 ));
@@ -191,16 +148,10 @@ impl Groups {
 /// What is expected of the ranks of a group.
 const SAME: &str = "all ranks of a group come to the same collectives in the same order";
 
-impl Group {
-    fn collective(&self, index: usize) -> String {
-        match self.name.as_str() {
-            "0" => format!("collective {index}"),
-            name => format!("collective {index} of group \"{}\"", shorten(name)),
-        }
+/// What messages call a collective of a group.
+fn called(named: &Named, group: u32, number: usize) -> String {
+    match group {
+        EVERYONE => format!("collective {number}"),
+        _ => format!("collective {number} of group \"{}\"", shorten(&named.all()[group as usize].name)),
     }
-}
-
-/// No name, and `0`, mean all ranks, as in ASTRA-sim.
-fn is_all(name: &str) -> bool {
-    matches!(name, "" | "0")
 }

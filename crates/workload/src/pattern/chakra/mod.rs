@@ -3,25 +3,30 @@
 mod groups;
 mod rank;
 
+use std::fmt;
 use std::path::PathBuf;
 
+use netloom_astra::{Series, chakra};
 use netloom_units::memory::Meter;
 use netloom_units::{Time, narrow};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use self::groups::Groups;
 use self::rank::Trace;
 use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
-use crate::program::{Program, check};
+use crate::program::{CheckedRank, Program, check};
 
-/// Execution traces in the format of MLCommons Chakra (protobuf, `.et`), one file per rank as ASTRA-sim reads them. A node starts when all
-/// that it depends on is done. Sends and receives go to `comm_dst`, come from `comm_src`, with `comm_size` bytes and `comm_tag`.
+/// Execution traces in the format of MLCommons Chakra, one file per rank: protobuf as ASTRA-sim reads it (`.et`), the JSON that `chakra_jsonizer` writes or Chakra's feeder
+/// reads, either compressed by gzip. A node starts when all that it depends on is done. Sends and receives go to `comm_dst`, come from `comm_src`, with `comm_size` bytes and `comm_tag`.
 /// Computation takes its `duration_micros`, one node at a time; what has `is_cpu_op`, and memory and storage, does so beside it.
 /// Collectives are those of all ranks or of the process group `pg_name`, in the same order at each member: all-reduce, reduce-scatter and
 /// all-gather around a ring, broadcast by a binomial tree, all-to-all by pairs, a dissemination barrier; `comm_size` is what each rank
-/// brings (all-to-all: for all others together).
+/// brings (all-to-all: for all others together). Traces of PyTorch run as `chakra_converter` makes them: process groups come from metadata nodes, a collective without `comm_type` is what its kernel is
+/// called, launches take their time on the CPU, and callers that the converter has left out count as done, with a warning.
 ///
 /// This is not the schedule of ASTRA-sim, which does one communication operation at a time, in chunks, with delays and reductions: `astra-sim` has that.
 ///
@@ -30,10 +35,11 @@ use crate::program::{Program, check};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Chakra {
-    /// The files, in the order of the ranks; relative names start from the scenario's folder.
-    pub files: Vec<PathBuf>,
+    /// The files, in the order of the ranks, or one name for all: a prefix (rank r has `PREFIX.r.et`, `.et.gz`, `.json` or `.json.gz`), a pattern with `%d` for the rank (`r%03d/trace.et`), or with `*` and
+    /// `?` in the name of the file, whose last number is the rank. Relative names start from the scenario's folder.
+    pub files: TraceFiles,
     /// Who is in which process group: a JSON file of the ranks by the name of the group (`{ "1": [0, 1], "2": [2, 3] }`), ASTRA-sim's
-    /// communicator groups. A collective without a group, and one of group `0`, is that of all ranks.
+    /// communicator groups. A collective without a group, and one of group `0`, is that of all ranks, and so is a group without ranks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<PathBuf>,
     /// CPU time of every send and receive.
@@ -41,34 +47,88 @@ pub struct Chakra {
     pub overhead: Time,
 }
 
+/// The traces of all ranks.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum TraceFiles {
+    /// One by one.
+    Listed(Vec<PathBuf>),
+    /// By what their names have in common.
+    Named(PathBuf),
+}
+
+impl<'de> Deserialize<'de> for TraceFiles {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = TraceFiles;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(
+                    f,
+                    "a list of files, or their common name such as \"traces/all_reduce\" or \"traces/rank%d.et\""
+                )
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<TraceFiles, E> {
+                Ok(TraceFiles::Named(name.into()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, files: A) -> Result<TraceFiles, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(files)).map(TraceFiles::Listed)
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
 impl Chakra {
+    /// The files that it reads, as far as they are there.
+    pub fn all_files(&self) -> Vec<PathBuf> {
+        let traces = match &self.files {
+            TraceFiles::Listed(files) => files.clone(),
+            TraceFiles::Named(name) => {
+                Series::new(name).map(|series| series.files().collect()).unwrap_or_default()
+            }
+        };
+        traces.into_iter().chain(self.groups.clone()).collect()
+    }
+
     pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
-        let (ranks, most) = (self.files.len() as u64, setting.ranks());
+        let files: Vec<PathBuf> = match &self.files {
+            TraceFiles::Listed(files) => files.iter().map(|file| setting.context.file(file)).collect(),
+            TraceFiles::Named(name) => {
+                let series = Series::new(&setting.context.file(name))?;
+                (0..series.ranks()?).map(|rank| series.file(rank)).collect()
+            }
+        };
+        let (ranks, most) = (files.len() as u64, setting.ranks());
         if ranks == 0 || ranks > u64::from(most) {
             let expected = format!("1 to {most} files, one for each rank");
             return Err(WorkloadError::parameter("files", expected, ranks));
         }
         let ranks = narrow::<u32>(ranks);
         let mut memory = Meter::default();
-        let mut built = Vec::with_capacity(self.files.len());
-        let mut groups = Groups::all(ranks);
-        if let Some(file) = &self.groups {
-            groups.read(&setting.context.file(file))?;
-        }
-        for (rank, file) in (0..).zip(&self.files) {
-            let file = setting.context.file(file);
-            let trace = Trace::read(&file, rank, ranks, &mut groups, &mut memory)?;
-            let circle = |_| WorkloadError::file(&file, "nodes wait for each other in a circle");
+        let mut built = Vec::with_capacity(files.len());
+        let file = self.groups.as_ref().map(|file| setting.context.file(file));
+        let mut groups = Groups::new(ranks, file.as_deref())?;
+        let mut absent = Vec::new();
+        for (rank, file) in (0..).zip(&files) {
+            let trace = Trace::read(file, rank, ranks, &mut groups, &mut memory)?;
+            absent.extend(trace.absent);
+            let circle = |_| WorkloadError::file(file, "nodes wait for each other in a circle");
             built.push(trace.builder.build().map_err(circle)?);
+        }
+        let names = groups.in_plan();
+        if names.is_none() {
+            built.iter_mut().for_each(CheckedRank::ungroup);
         }
         let program = check(built, 1, self.overhead).and_then(Program::ending);
         let program =
             program.map_err(|problem| WorkloadError::parameter("files", "traces that fit", problem))?;
         let plan = setting.run(program);
-        Ok(match groups.in_plan() {
-            Some(groups) => Plan { groups, ..plan },
-            None => plan,
-        })
+        let notes = chakra::note(&absent).into_iter().collect();
+        Ok(Plan { groups: names.unwrap_or(plan.groups), notes, ..plan })
     }
 }
 
@@ -78,9 +138,8 @@ mod tests {
     use crate::pattern::tests::{network, plan};
     use crate::program::testing::{Event, execute, sends};
     use crate::{Pattern, Workload};
-    use netloom_astra::chakra::{Attribute, GlobalMetadata, Node, NodeType, Value};
+    use netloom_astra::chakra::{Attribute, Node, NodeType, Value, Values};
     use netloom_units::Bytes;
-    use prost::Message;
 
     fn node(id: u64, kind: NodeType, waits: &[u64], attributes: &[(&str, u64)]) -> Node {
         let attribute = |&(name, value): &(&str, u64)| Attribute {
@@ -123,14 +182,16 @@ mod tests {
         });
         let mut files = Vec::new();
         for (rank, nodes) in ranks.iter().enumerate() {
-            let mut bytes = GlobalMetadata { version: "0.0.4".to_owned() }.encode_length_delimited_to_vec();
-            nodes.iter().for_each(|node| node.encode_length_delimited(&mut bytes).unwrap());
             files.push(folder.path().join(format!("trace.{rank}.et")));
-            std::fs::write(&files[rank], bytes).unwrap();
+            std::fs::write(&files[rank], chakra::encode(nodes)).unwrap();
         }
         let hosts = ranks.len() as u32;
         plan(
-            Workload::new(Pattern::Chakra(Chakra { files, groups, overhead: Time::ZERO })),
+            Workload::new(Pattern::Chakra(Chakra {
+                files: TraceFiles::Listed(files),
+                groups,
+                overhead: Time::ZERO,
+            })),
             &network(hosts, hosts),
             1,
         )
@@ -251,6 +312,58 @@ mod tests {
         }
     }
 
+    /// PyTorch gives groups of different ranks the same name; they come with metadata, and a group without ranks is that of all.
+    #[test]
+    fn process_groups_come_from_metadata() {
+        let ranks: Vec<Vec<Node>> = (0..4u32)
+            .map(|rank| {
+                let pair = [rank / 2 * 2, rank / 2 * 2 + 1];
+                let list = format!(
+                    "[{{\"pg_name\": \"1\", \"ranks\": {pair:?}}}, {{\"pg_name\": \"2\", \"ranks\": []}}]"
+                );
+                let values = Some(Values { values: format!("['{list}']") });
+                let metadata = Node { inputs: values, ..node(9, NodeType::Metadata, &[], &[]) };
+                // The metadata may come later in the file.
+                vec![
+                    grouped(1, "1", 800),
+                    node(3, NodeType::Invalid, &[1], &[]),
+                    metadata,
+                    grouped(2, "2", 4),
+                ]
+            })
+            .collect();
+        let plan = built(&ranks).unwrap();
+        assert_eq!(plan.groups, ["all", "1", "2", "1 (2)"]);
+        let infos: Vec<_> =
+            plan.jobs[0].collectives().iter().map(|one| (&*one.group, one.bytes.0, one.ranks)).collect();
+        assert_eq!(infos, [("1", 800, 2), ("2", 4, 4), ("1", 800, 2)]);
+        let (sent, _) = sends(plan);
+        let between = |a: u32, b: u32| sent.iter().filter(|one| (one.1, one.2) == (a, b)).count();
+        assert_eq!((between(0, 1), between(2, 3), between(1, 2)), (2 + 6, 2 + 6, 6));
+    }
+
+    #[test]
+    fn traces_are_found_by_their_common_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let nodes = vec![node(1, NodeType::CommColl, &[], &[("comm_type", 0), ("comm_size", 4000)])];
+        for rank in 0..3 {
+            std::fs::write(folder.path().join(format!("r{rank}.et")), chakra::encode(&nodes)).unwrap();
+        }
+        let build = |name: &str| {
+            let files = TraceFiles::Named(folder.path().join(name));
+            let pattern = Pattern::Chakra(Chakra { files, groups: None, overhead: Time::ZERO });
+            plan(Workload::new(pattern), &network(4, 4), 1)
+        };
+        for name in ["r%d.et", "r?.et"] {
+            assert_eq!(build(name).unwrap().total_messages, Some(3 * 4));
+        }
+        let error = build("r").unwrap_err().to_string();
+        assert!(
+            error.contains("r.0.et: expected the trace of rank 0: the name of traces is what"),
+            "{error}"
+        );
+    }
+
     #[test]
     fn groups_that_make_no_sense_are_refused() {
         let ranks = [vec![grouped(1, "a", 8)], vec![grouped(1, "a", 8)], vec![]];
@@ -258,13 +371,15 @@ mod tests {
         for (groups, expected) in [
             ("[]", "groups.json: expected a JSON object of ranks by group"),
             (r#"{ "a": 1 }"#, "groups.json: group \"a\": expected a list of ranks"),
-            (r#"{ "a": [0, 3] }"#, "group \"a\": expected a rank from 0 to 2, found 3"),
-            (r#"{ "a": [0, -1] }"#, "group \"a\": expected a rank from 0 to 2, found -1"),
+            (r#"{ "a": [0, 3] }"#, "group \"a\": expected ranks from 0 to 2, found 3"),
+            (r#"{ "a": [0, -1] }"#, "group \"a\": expected ranks from 0 to 2, found -1"),
             (r#"{ "a": [0, 0] }"#, "group \"a\": rank 0 is there twice"),
-            (r#"{ "a": [] }"#, "group \"a\": expected at least one rank"),
-            (r#"{ "0": [0, 1] }"#, "group \"0\": this name means all ranks"),
-            (r#"{ "b": [0, 1] }"#, "node 1 \"n1\": there is no group \"a\" (valid here: b)"),
-            (r#"{ "a": [0, 2] }"#, "trace.1.et: node 1 \"n1\": the rank is not in group \"a\""),
+            (r#"{ "0": [0, 1] }"#, "group \"0\": expected another name: this one means all ranks"),
+            (r#"{ "b": [0, 1] }"#, "node 1 \"n1\": pg_name: there is no group \"a\" (valid here: b)"),
+            (
+                r#"{ "a": [0, 2] }"#,
+                "trace.1.et: node 1 \"n1\": pg_name: expected a group of rank 1, found \"a\"",
+            ),
             (
                 r#"{ "a": [0, 1, 2] }"#,
                 "trace.2.et: collective 0 of group \"a\" of rank 0 has no counterpart here (0 of 1)",
@@ -291,13 +406,16 @@ mod tests {
                 alone(node(1, NodeType::CommSend, &[], &[("comm_dst", 1)])),
                 "expected an attribute `comm_size`",
             ),
-            (alone(node(1, NodeType::Comp, &[5], &[])), "node 1 waits for node 5, which is not there"),
+            (
+                alone(node(1, NodeType::Comp, &[5], &[])),
+                "node 1 \"n1\": data_deps: there is no node 5 to wait for",
+            ),
             (alone(node(1, NodeType::Comp, &[1], &[])), "trace.0.et: nodes wait for each other in a circle"),
             (alone(node(1, NodeType::Comp, &[], &[("num_ops", 5)])), "expected `duration_micros`"),
-            (alone(node(1, NodeType::Invalid, &[], &[])), "expected a type of node, found 0"),
+            (alone(Node { kind: 77, ..send(1) }), "expected a type of node, found 77"),
             (
                 alone(coll(0, &[("pg_name", 1)])),
-                "trace.0.et: node 1 \"n1\": there is no group \"1\": `groups` names the file",
+                "trace.0.et: node 1 \"n1\": pg_name: there is no group \"1\" (`groups` names the file",
             ),
             (alone(coll(3, &[])), "comm_type: expected all-reduce (0)"),
             (
@@ -309,10 +427,10 @@ mod tests {
                 "trace.1.et: node 1 \"n1\": collective 0 is not that of rank 0",
             ),
             (
-                vec![vec![], vec![coll(0, &[])]],
+                vec![vec![coll(2, &[])], vec![coll(0, &[])]],
                 "trace.1.et: node 1 \"n1\": collective 0 is not that of rank 0",
             ),
-            (vec![vec![send(1), send(1)], vec![]], "there are two nodes of this number"),
+            (vec![vec![send(1), send(1)], vec![]], "expected a number that no other node has"),
         ] {
             let error = built(&ranks).unwrap_err().to_string();
             assert!(error.contains(expected), "{expected}\n{error}");
@@ -321,7 +439,8 @@ mod tests {
         let file = folder.path().join("x.et");
         for bytes in [&b"\xff\xff"[..], b"\x05ab", b"\x00\x03abc"] {
             std::fs::write(&file, bytes).unwrap();
-            let chakra = Chakra { files: vec![file.clone()], groups: None, overhead: Time::ZERO };
+            let chakra =
+                Chakra { files: TraceFiles::Listed(vec![file.clone()]), groups: None, overhead: Time::ZERO };
             let error =
                 plan(Workload::new(Pattern::Chakra(chakra)), &network(2, 2), 1).unwrap_err().to_string();
             assert!(error.contains("x.et: no Chakra execution trace"), "{error}");

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use netloom_astra::chakra::{GlobalMetadata, Node, NodeType, Value};
-use netloom_units::memory::{self, Meter};
+use netloom_astra::chakra::{self, Node, NodeType, Value};
+use netloom_units::memory::Meter;
 use netloom_units::{Bytes, Time, narrow};
-use prost::Message;
 
 use super::groups::{Collective, Groups, Part};
 use crate::WorkloadError;
@@ -19,20 +18,11 @@ pub(super) const FIRST_COLLECTIVE: u32 = 1 << 31;
 /// Calculations: on the accelerator, and beside it (operations of the CPU, memory and storage).
 const BESIDE: u16 = 1;
 
-/// Memory that a file takes while it is read, times its size.
-const TIMES: u64 = 4;
-
-/// Memory of a node beside its bytes in the file: an operation, its place, its dependencies.
+/// Memory of a node: an operation, its place, its dependencies.
 const BYTES_PER_NODE: u64 = 256;
 
 /// Memory of an operation of a collective: itself, its message, what it waits for.
 const BYTES_PER_OPERATION: u64 = 96;
-
-/// What is wrong with a node.
-fn fail(file: &Path, node: &Node, problem: impl std::fmt::Display) -> WorkloadError {
-    let name = netloom_units::names::shorten(&node.name);
-    WorkloadError::file(file, format!("node {} \"{name}\": {problem}", node.id))
-}
 
 /// The trace of a rank among `ranks`.
 pub(super) struct Trace<'a> {
@@ -46,6 +36,8 @@ pub(super) struct Trace<'a> {
     places: HashMap<u64, Ends>,
     /// Per node, in the order of the file: its number and those that it waits for.
     waits: Vec<(u64, Vec<u64>)>,
+    /// Nodes that others wait for and that the file does not have.
+    pub(super) absent: Option<String>,
 }
 
 /// Where a node begins and ends; a collective in which a rank has nothing to do is an empty calculation.
@@ -55,7 +47,7 @@ struct Ends {
 }
 
 impl<'a> Trace<'a> {
-    /// Reads a whole file: a length before every message, first that of the metadata.
+    /// Reads a whole file.
     pub(super) fn read(
         file: &'a Path,
         rank: u32,
@@ -63,9 +55,9 @@ impl<'a> Trace<'a> {
         groups: &'a mut Groups,
         memory: &'a mut Meter,
     ) -> Result<Self, WorkloadError> {
-        let unreadable = |source| WorkloadError::Read { file: file.to_owned(), source };
-        let bytes = memory::read_bytes(file, TIMES).map_err(unreadable)?;
-        let mut rest = &bytes[..];
+        let chakra::Trace { nodes, absent } = chakra::read(file)?;
+        groups.begin(file, &nodes)?;
+        memory.take(nodes.len() as u64 * BYTES_PER_NODE).map_err(|error| WorkloadError::file(file, error))?;
         let mut trace = Trace {
             file,
             rank,
@@ -75,28 +67,16 @@ impl<'a> Trace<'a> {
             builder: RankBuilder::default(),
             places: HashMap::new(),
             waits: Vec::new(),
+            absent,
         };
-        let malformed = |what: &str, error: &dyn std::fmt::Display| {
-            WorkloadError::file(file, format!("no Chakra execution trace: {what}: {error}"))
-        };
-        GlobalMetadata::decode_length_delimited(&mut rest)
-            .map_err(|error| malformed("its metadata", &error))?;
-        while !rest.is_empty() {
-            let count = trace.waits.len();
-            let before = rest.len();
-            let node = Node::decode_length_delimited(&mut rest)
-                .map_err(|error| malformed(&format!("node {count} of the file"), &error))?;
-            let bytes = BYTES_PER_NODE + (before - rest.len()) as u64;
-            trace.memory.take(bytes).map_err(|error| WorkloadError::file(file, error))?;
-            trace.add(node)?;
-        }
+        nodes.into_iter().try_for_each(|node| trace.add(node))?;
         trace.groups.end(rank).map_err(|problem| WorkloadError::file(file, problem))?;
-        trace.connect()?;
+        trace.connect();
         Ok(trace)
     }
 
     fn fail(&self, node: &Node, problem: impl std::fmt::Display) -> WorkloadError {
-        fail(self.file, node, problem)
+        node.fail(self.file, problem).into()
     }
 
     fn add(&mut self, node: Node) -> Result<(), WorkloadError> {
@@ -107,11 +87,7 @@ impl<'a> Trace<'a> {
         if self.places.insert(node.id, ends).is_some() {
             return Err(self.fail(&node, "there are two nodes of this number"));
         }
-        let Node { id, ctrl_deps: mut waits, data_deps, .. } = node;
-        waits.extend(data_deps);
-        waits.sort_unstable();
-        waits.dedup();
-        self.waits.push((id, waits));
+        self.waits.push((node.id, node.waits()));
         Ok(())
     }
 
@@ -137,7 +113,9 @@ impl<'a> Trace<'a> {
             }
         };
         let single = |op: u32| Ends { first: op, last: vec![op] };
+        let is_on_cpu = node.is_on_cpu().map_err(|problem| self.fail(node, problem))?;
         Ok(match NodeType::try_from(node.kind) {
+            Ok(_) if node.is_launch() => single(self.calculation(node, BESIDE)?),
             Ok(NodeType::CommSend) => {
                 let (dst, size, tag) = (other("comm_dst")?, needed("comm_size")?, tag()?);
                 single(self.builder.send(dst, Bytes(size.max(1)), tag))
@@ -147,16 +125,10 @@ impl<'a> Trace<'a> {
                 single(self.builder.recv(Accept::Only(src), Accept::Only(tag)))
             }
             Ok(NodeType::CommColl) => {
-                let group = ["pg_name", "comm_group"].into_iter().find_map(|name| node.attribute(name));
-                let group = match group {
-                    None => String::new(),
-                    Some(Value::Text(name)) => name.clone(),
-                    Some(number) => number
-                        .whole()
-                        .ok_or_else(|| self.fail(node, "pg_name: expected the name of a group"))?
-                        .to_string(),
-                };
-                let collective = Collective { kind: needed("comm_type")?, size: needed("comm_size")? };
+                let wrong = |problem: String| self.fail(node, problem);
+                let group = node.group_name(&["pg_name", "comm_group"]).map_err(wrong)?;
+                let kind = node.comm_type().map_err(wrong)?;
+                let collective = Collective { kind, size: needed("comm_size")? };
                 self.collective(node, &group, collective)?
             }
             Ok(NodeType::Comp)
@@ -166,20 +138,22 @@ impl<'a> Trace<'a> {
                     "expected `duration_micros`: how long `num_ops` operations take depends on who computes";
                 return Err(self.fail(node, problem));
             }
-            Ok(NodeType::Invalid) | Err(_) => {
-                return Err(self.fail(node, format!("expected a type of node, found {}", node.kind)));
-            }
-            Ok(kind) => {
-                let duration = node.duration_micros.checked_mul(1_000_000).map(Time);
-                let duration =
-                    duration.ok_or_else(|| self.fail(node, "duration_micros: beyond the end of time"))?;
-                let calc = self.builder.calc(duration);
-                if kind != NodeType::Comp || number("is_cpu_op") == Some(1) {
-                    self.builder.on_cpu(calc, BESIDE);
-                }
-                single(calc)
-            }
+            Err(_) => return Err(self.fail(node, format!("expected a type of node, found {}", node.kind))),
+            Ok(NodeType::Comp) if !is_on_cpu => single(self.calculation(node, 0)?),
+            Ok(_) => single(self.calculation(node, BESIDE)?),
         })
+    }
+
+    /// What takes the time of a node, on one of the rank's processors.
+    fn calculation(&mut self, node: &Node, cpu: u16) -> Result<u32, WorkloadError> {
+        // A node of no type does nothing, as in ASTRA-sim.
+        let is_nothing = node.kind == i32::from(NodeType::Invalid);
+        let micros = if is_nothing { 0 } else { node.duration_micros };
+        let duration = micros.checked_mul(1_000_000).map(Time);
+        let duration = duration.ok_or_else(|| self.fail(node, "duration_micros: beyond the end of time"))?;
+        let calc = self.builder.calc(duration);
+        self.builder.on_cpu(calc, cpu);
+        Ok(calc)
     }
 
     /// The part of this rank in a collective operation.
@@ -192,7 +166,7 @@ impl<'a> Trace<'a> {
         let part = self.groups.join(group, self.rank, collective, self.memory);
         let Part { ranks, place, tag, in_plan } = match part {
             Ok(part) => part,
-            Err(problem) => return Err(fail(self.file, node, problem)),
+            Err(problem) => return Err(node.fail(self.file, problem).into()),
         };
         let begin = self.builder.calc(Time::ZERO);
         self.builder.on_cpu(begin, BESIDE);
@@ -217,16 +191,16 @@ impl<'a> Trace<'a> {
                     "comm_type: expected all-reduce (0), all-gather (2), broadcast (5), all-to-all (6), reduce-scatter (7, 8) or \
                      barrier (9), found {kind}"
                 );
-                return Err(fail(self.file, node, problem));
+                return Err(node.fail(self.file, problem).into());
             }
         };
         // A send and a receive per step.
         let operations = 2 * operation.steps() as usize;
         if self.builder.len() + operations > MAX_OPS / 2 {
-            return Err(fail(self.file, node, "more operations than a rank may have"));
+            return Err(node.fail(self.file, "more operations than a rank may have").into());
         }
         if let Err(error) = self.memory.take(BYTES_PER_OPERATION * operations as u64) {
-            return Err(fail(self.file, node, error));
+            return Err(node.fail(self.file, error).into());
         }
         let named = |place: u32| ranks[place as usize];
         self.builder.name_collectives(&node.name, group);
@@ -239,19 +213,12 @@ impl<'a> Trace<'a> {
     }
 
     /// Lets every node wait for those that it depends on.
-    fn connect(&mut self) -> Result<(), WorkloadError> {
+    fn connect(&mut self) {
         for (node, waits) in &self.waits {
             let first = self.places[node].first;
-            for wait in waits {
-                let Some(Ends { last, .. }) = self.places.get(wait) else {
-                    let problem = format!("node {node} waits for node {wait}, which is not there");
-                    return Err(WorkloadError::file(self.file, problem));
-                };
-                for &op in last {
-                    self.builder.requires(first, op);
-                }
+            for op in waits.iter().flat_map(|wait| &self.places[wait].last) {
+                self.builder.requires(first, *op);
             }
         }
-        Ok(())
     }
 }

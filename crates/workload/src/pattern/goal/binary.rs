@@ -6,8 +6,12 @@
 //! waits for (4), its type (1), peer (4), size or duration (8), tag (4), CPU and NIC (1 each), and for those that wait for its end, then for those that wait for its
 //! start, how many they are and where they begin among the indices of dependents (4 each).
 
+use std::io::{Read, Seek, SeekFrom};
+
+use netloom_units::memory::Meter;
 use netloom_units::{Bytes, Time};
 
+use super::How;
 use crate::program::{Accept, CheckedRank, MAX_OPS, RankBuilder};
 
 /// The first bytes of a binary schedule.
@@ -19,33 +23,56 @@ const ANY: u32 = u32::MAX;
 /// Bytes of an operation.
 const OPERATION: usize = 39;
 
-/// Reads the ranks of a schedule of at most `most`.
+/// Reads the ranks of a schedule of at most `most`, one part of the file after the other; the file has `length` bytes.
 ///
 /// # Errors
 /// What is wrong, in words.
-pub(super) fn read(bytes: &[u8], most: u32, time_unit: Time) -> Result<Vec<CheckedRank>, String> {
-    let body = bytes.strip_prefix(&MAGIC).ok_or("expected the magic number of a binary schedule")?;
-    let mut head = Cursor { bytes: body, at: 0 };
-    let count = head.u32()?;
+pub(super) fn read(
+    file: &mut (impl Read + Seek),
+    length: u64,
+    most: u32,
+    how: How,
+) -> Result<Vec<CheckedRank>, String> {
+    let mut head = [0; 14];
+    let early = |_| "it ends too early".to_owned();
+    file.read_exact(&mut head).map_err(early)?;
+    let mut cursor = Cursor { bytes: &head, at: 0 };
+    if cursor.take() != Ok(MAGIC) {
+        return Err("expected the magic number of a binary schedule".to_owned());
+    }
+    let count = cursor.u32()?;
     match count {
         0 => return Err("expected at least one rank, found none".to_owned()),
         _ if count > most => return Err(format!("the schedule has {count} ranks, the workload {most}")),
-        _ => head.skip(2),
+        _ => {}
     }
-    let read = |rank| {
-        let (begin, end) = (head.u64()?, head.u64()?);
-        let part = usize::try_from(begin).ok().zip(usize::try_from(end).ok());
-        let part = part.and_then(|(begin, end)| body.get(begin..end));
-        let part = part.ok_or_else(|| format!("the file ends before byte {} of rank {rank}", end))?;
-        Part { ranks: count, time_unit }.read(part).map_err(|problem| format!("rank {rank}: {problem}"))
-    };
-    (0..count).map(read).collect()
+    let mut places = vec![0; 16 * count as usize];
+    file.read_exact(&mut places).map_err(early)?;
+    let mut places = Cursor { bytes: &places, at: 0 };
+    let body = length - MAGIC.len() as u64;
+    let mut memory = Meter::default();
+    let mut part = Vec::new();
+    let mut ranks = Vec::with_capacity(count as usize);
+    for rank in 0..count {
+        let (begin, end) = (places.u64()?, places.u64()?);
+        if begin > end || end > body {
+            return Err(format!("the file ends before byte {end} of rank {rank}"));
+        }
+        let wrong = |problem: &dyn std::fmt::Display| format!("rank {rank}: {problem}");
+        // Its operations, and what is kept of each while they run.
+        memory.take((end - begin).saturating_mul(2)).map_err(|error| wrong(&error))?;
+        file.seek(SeekFrom::Start(begin + MAGIC.len() as u64)).map_err(|error| wrong(&error))?;
+        part.clear();
+        file.take(end - begin).read_to_end(&mut part).map_err(|error| wrong(&error))?;
+        ranks.push(Part { ranks: count, how }.read(&part).map_err(|problem| wrong(&problem))?);
+    }
+    Ok(ranks)
 }
 
 /// What the part of a rank is read with.
 struct Part {
     ranks: u32,
-    time_unit: Time,
+    how: How,
 }
 
 impl Part {
@@ -116,14 +143,16 @@ impl Part {
             }
             2 => builder.recv(peer_is_rank(true)?, if tag == ANY { Accept::Any } else { Accept::Only(tag) }),
             3 => {
-                let time = self.time_unit.0.checked_mul(size);
+                let time = self.how.time_unit.0.checked_mul(size);
                 builder.calc(Time(time.ok_or_else(|| format!("calc {size}: longer than any run can be"))?))
             }
             _ => return Err(format!("expected type 1 (send), 2 (recv) or 3 (calc), found {kind}")),
         };
         builder.on_cpu(op, cpu.into());
-        // A host has one NIC.
-        cursor.skip(1);
+        let [nic] = cursor.take()?;
+        if kind == 1 {
+            self.how.put_on_nic(builder, op, nic.into())?;
+        }
         Ok([(cursor.u32()?, cursor.u32()?), (cursor.u32()?, cursor.u32()?)])
     }
 }
@@ -157,6 +186,7 @@ impl Cursor<'_> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use std::io;
 
     /// An operation as `txt2bin` packs it.
     pub(in super::super) struct Operation {
@@ -165,6 +195,7 @@ pub(super) mod tests {
         pub(in super::super) size: u64,
         pub(in super::super) tag: u32,
         pub(in super::super) cpu: u8,
+        pub(in super::super) nic: u8,
         /// Those that wait for its end, and those that wait for its start.
         pub(in super::super) later: [&'static [u32]; 2],
     }
@@ -198,7 +229,7 @@ pub(super) mod tests {
             part.extend(op.peer.to_le_bytes());
             part.extend(op.size.to_le_bytes());
             part.extend(op.tag.to_le_bytes());
-            part.extend([op.cpu, 0]);
+            part.extend([op.cpu, op.nic]);
             for later in op.later {
                 part.extend([later.len() as u32, dependents.len() as u32].map(u32::to_le_bytes).concat());
                 dependents.extend_from_slice(later);
@@ -209,13 +240,15 @@ pub(super) mod tests {
     }
 
     fn calc(size: u64, later: [&'static [u32]; 2]) -> Operation {
-        Operation { kind: 3, peer: 0, size, tag: 0, cpu: 0, later }
+        Operation { kind: 3, peer: 0, size, tag: 0, cpu: 0, nic: 0, later }
     }
 
     #[test]
     fn mistakes_name_rank_and_operation() {
-        let error = |file: &[u8]| read(file, 4, Time::from_ns(1)).unwrap_err();
-        let send = |peer| Operation { kind: 1, peer, size: 5, tag: 0, cpu: 0, later: [&[], &[]] };
+        let how = How { time_unit: Time::from_ns(1), nics: None };
+        let read = |file: &[u8]| super::read(&mut io::Cursor::new(file), file.len() as u64, 4, how);
+        let error = |file: &[u8]| read(file).unwrap_err();
+        let send = |peer| Operation { kind: 1, peer, size: 5, tag: 0, cpu: 0, nic: 0, later: [&[], &[]] };
         for (file, expected) in [
             (pack(&[]), "expected at least one rank"),
             (pack(&[&[], &[], &[], &[], &[]]), "the schedule has 5 ranks, the workload 4"),
@@ -229,9 +262,9 @@ pub(super) mod tests {
             assert!(error(&file).contains(expected), "{}", error(&file));
         }
         let whole = pack(&[&[calc(1, [&[], &[1]]), calc(2, [&[], &[]])], &[send(0)]]);
-        assert!(read(&whole, 4, Time::from_ns(1)).is_ok());
+        assert!(read(&whole).is_ok());
         for length in 8..whole.len() {
-            assert!(read(&whole[..length], 4, Time::from_ns(1)).is_err(), "{length}");
+            assert!(read(&whole[..length]).is_err(), "{length}");
         }
     }
 }

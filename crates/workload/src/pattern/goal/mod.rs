@@ -4,11 +4,12 @@ mod binary;
 mod rank;
 mod text;
 
+use std::fs::File;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use netloom_units::Time;
-use netloom_units::memory::{self, Meter};
+use netloom_units::memory::Meter;
+use netloom_units::{Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,14 +17,14 @@ use self::rank::{Block, Schedule};
 use self::text::{Statements, is_binary, open};
 use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
-use crate::program::{CheckedRank, Program, check};
+use crate::program::{CheckedRank, Program, RankBuilder, check};
 
 /// A schedule in GOAL (Hoefler, Siebert, Lumsdaine, ICPP 2009; as LogGOPSim and ATLAHS read it). Either the binary form that LogGOPSim's
 /// `txt2bin` writes, recognised by its first bytes, or the text that it is made from, plain or compressed by gzip: `num_ranks N`, then for
 /// every rank `rank R { … }` with one statement per line, `[LABEL:] send SIZEb to RANK`, `[LABEL:] recv SIZEb from RANK`, `[LABEL:] calc
 /// TIME`, `LABEL requires LABEL` (starts after it has finished) or `LABEL irequires LABEL` (after it has started). Messages may have a `tag
-/// T` (0 if not given); a receive from -1 or with tag -1 takes any. Calculations occupy their `cpu C`, one at a time. `nic` is read and not
-/// used: a host has one. Messages match as in MPI. Refused are schedules that could never end.
+/// T` (0 if not given); a receive from -1 or with tag -1 takes any. Calculations occupy their `cpu C`, one at a time. Messages leave by `nic N` if `nics` says so.
+/// Messages match as in MPI. Refused are schedules that could never end. A file is read rank by rank; labels are forgotten then, as flows have numbers only.
 ///
 /// A program, as `collective` describes it. Refused before the run: dependencies in a cycle, messages that are never received, ranks that
 /// wait for one another for ever.
@@ -35,43 +36,117 @@ pub struct Goal {
     /// How long `calc 1` takes; the simulators that read GOAL take nanoseconds.
     #[serde(default = "nanosecond")]
     pub time_unit: Time,
-    /// CPU time of every send and receive, on the operation's `cpu`. The other parameters of LogGP are the network.
+    /// CPU time of every send and receive, on the operation's `cpu`: LogGP's o. The other parameters of LogGP are the network. If not given, that of the `preset`, else none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<Time>,
+    /// What ATLAHS gives LogGOPSim for its traces, as far as a host has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<GoalPreset>,
+    /// Who chooses the NIC of a message, where servers have several.
     #[serde(default)]
-    pub overhead: Time,
+    pub nics: NicChoice,
+}
+
+/// Parameters with which ATLAHS (Shen et al., SC 2025) runs LogGOPSim (`scripts/configs/lgs_ai_config.yaml` and `lgs_hpc_config.yaml` at 8837294). The latency L and the time per byte G are the network: a
+/// `crossbar` whose links each have half of L, at 1/G. `-like`, as the gap between messages (g) is that of packets, and nothing waits for the receiver (S).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GoalPreset {
+    /// Training: o = 200 ns. Its network: L = 3.7 us, G = 0.04 ns per byte (200 Gbit/s), g = 5 ns.
+    AtlahsAiLike,
+    /// HPC: o = 8 us. Its network: L = 3 us, G = 0.18 ns per byte (44.4 Gbit/s); messages of more than S = 256,000 bytes wait for their receive there.
+    AtlahsHpcLike,
+}
+
+impl GoalPreset {
+    fn overhead(self) -> Time {
+        match self {
+            GoalPreset::AtlahsAiLike => Time::from_ns(200),
+            GoalPreset::AtlahsHpcLike => Time::from_ns(8000),
+        }
+    }
+}
+
+/// Who chooses the NIC of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NicChoice {
+    /// The servers, by `servers.nic_selection`; `nic` is read and not used.
+    #[default]
+    Servers,
+    /// The schedule: a message leaves by port `nic` of its server, and arrives at the same port of the other one.
+    Schedule,
 }
 
 fn nanosecond() -> Time {
     Time::from_ns(1)
 }
 
+/// How operations are read.
+#[derive(Clone, Copy, Debug)]
+struct How {
+    time_unit: Time,
+    /// How many NICs a rank has, where the schedule chooses among them.
+    nics: Option<u32>,
+}
+
+impl How {
+    /// Lets a send leave by its NIC, if the schedule chooses it.
+    fn put_on_nic(self, builder: &mut RankBuilder, op: u32, nic: u32) -> Result<(), String> {
+        match (self.nics, u8::try_from(nic)) {
+            (None, _) => {}
+            (Some(count), Ok(small)) if nic < count => builder.on_nic(op, small),
+            (Some(count), _) => {
+                let last = count.min(1 << u8::BITS) - 1;
+                return Err(format!("nic: expected one of the rank's NICs, 0 to {last}, found {nic}"));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Goal {
     pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let file = setting.context.file(&self.file);
+        let how = How { time_unit: self.time_unit, nics: self.count_nics(setting)? };
         let program = match is_binary(&file)? {
-            true => self.read_binary(&file, setting.ranks())?,
-            false => self.read(open(&file)?, &file, setting.ranks())?,
+            true => self.read_binary(&file, setting.ranks(), how)?,
+            false => self.read(open(&file)?, &file, setting.ranks(), how)?,
         };
-        Ok(setting.run(program))
+        Ok(setting.run(if how.nics.is_some() { program.with_given_nics() } else { program }))
     }
 
-    fn read_binary(&self, file: &Path, most: u32) -> Result<Program, WorkloadError> {
-        // The file, the operations and what is kept of each while they run.
-        const TIMES: u64 = 4;
-        let bytes = memory::read_bytes(file, TIMES);
-        let bytes = bytes.map_err(|source| WorkloadError::Read { file: file.to_owned(), source })?;
-        let ranks = binary::read(&bytes, most, self.time_unit);
+    /// How many NICs a rank has, where the schedule chooses among them.
+    fn count_nics(&self, setting: &Setting) -> Result<Option<u32>, WorkloadError> {
+        let expected = match (self.nics, setting.endpoints.rails) {
+            (NicChoice::Servers, _) => return Ok(None),
+            (NicChoice::Schedule, Some(rails)) if !rails.has_scale_up() => {
+                return Ok(Some(narrow::<u32>(rails.outside().len())));
+            }
+            (NicChoice::Schedule, Some(_)) => {
+                "\"servers\": with a scale-up network messages inside a server leave by that"
+            }
+            (NicChoice::Schedule, None) => "\"servers\", as a host without `[servers]` has one NIC",
+        };
+        Err(WorkloadError::parameter("nics", expected, "\"schedule\""))
+    }
+
+    fn read_binary(&self, file: &Path, most: u32, how: How) -> Result<Program, WorkloadError> {
+        let unreadable = |source| WorkloadError::Read { file: file.to_owned(), source };
+        let mut open = File::open(file).map_err(unreadable)?;
+        let length = open.metadata().map_err(unreadable)?.len();
+        let ranks = binary::read(&mut open, length, most, how);
         self.program(ranks.map_err(|problem| WorkloadError::file(file, problem))?, file)
     }
 
     /// Reads a schedule of at most `most` ranks; `file` is its name in errors.
-    fn read(&self, reader: impl BufRead, file: &Path, most: u32) -> Result<Program, WorkloadError> {
+    fn read(&self, reader: impl BufRead, file: &Path, most: u32, how: How) -> Result<Program, WorkloadError> {
         let mut statements = Statements::new(reader, file);
         let count = ranks(&mut statements, file, most)?;
         let mut ranks: Vec<_> = (0..count).map(|_| None).collect();
         let mut memory = Meter::default();
         while statements.advance()? {
-            let schedule = Schedule { ranks: count, time_unit: self.time_unit };
-            let block = Block::read(&mut statements, schedule, &mut memory)?;
+            let block = Block::read(&mut statements, Schedule { ranks: count, how }, &mut memory)?;
             let rank = &mut ranks[block.rank as usize];
             if rank.is_some() {
                 return Err(
@@ -88,7 +163,8 @@ impl Goal {
     }
 
     fn program(&self, ranks: Vec<CheckedRank>, file: &Path) -> Result<Program, WorkloadError> {
-        let program = check(ranks, 1, self.overhead).and_then(Program::ending);
+        let of_preset = || self.preset.map_or(Time::ZERO, GoalPreset::overhead);
+        let program = check(ranks, 1, self.overhead.unwrap_or_else(of_preset)).and_then(Program::ending);
         program.map_err(|problem| WorkloadError::file(file, problem))
     }
 }
@@ -124,8 +200,16 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Write;
 
+    const HOW: How = How { time_unit: Time(1000), nics: None };
+
     fn goal(file: &Path) -> Goal {
-        Goal { file: file.into(), time_unit: nanosecond(), overhead: Time::ZERO }
+        Goal {
+            file: file.into(),
+            time_unit: nanosecond(),
+            overhead: None,
+            preset: None,
+            nics: NicChoice::Servers,
+        }
     }
 
     fn built(goal: Goal, hosts: u32) -> Result<Plan, WorkloadError> {
@@ -173,8 +257,15 @@ rank 1 {
 
     #[test]
     fn a_binary_schedule_is_the_same() {
-        let op =
-            |kind, peer, size, tag, later| Operation { kind, peer, size, tag, cpu: 0, later: [later, &[]] };
+        let op = |kind, peer, size, tag, later| Operation {
+            kind,
+            peer,
+            size,
+            tag,
+            cpu: 0,
+            nic: 0,
+            later: [later, &[]],
+        };
         let file = pack(&[
             &[op(3, 0, 100, 0, &[1]), op(1, 1, 10, 5, &[]), op(2, 1, 20, 6, &[])],
             &[op(1, 0, 20, 6, &[]), op(2, 0, 10, 5, &[0])],
@@ -210,11 +301,26 @@ rank 1 {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.goal");
         std::fs::write(&file, PING_PONG).unwrap();
-        let goal = Goal { time_unit: Time(500), overhead: Time(7), ..goal(&file) };
+        let goal = Goal { time_unit: Time(500), overhead: Some(Time(7)), ..goal(&file) };
         let (sent, end) = sends(built(goal, 4).unwrap());
         assert_eq!(sent[0].0, Time(50_007));
         // The other rank receives and sends, then this one receives.
         assert_eq!((sent[1].0, end), (Time(50_021), Time(50_028)));
+    }
+
+    #[test]
+    fn presets_give_overheads_that_fields_replace() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.goal");
+        std::fs::write(&file, PING_PONG).unwrap();
+        for (preset, overhead, expected) in [
+            (GoalPreset::AtlahsAiLike, None, 100 + 200),
+            (GoalPreset::AtlahsHpcLike, None, 100 + 8000),
+            (GoalPreset::AtlahsHpcLike, Some(Time::from_ns(1)), 100 + 1),
+        ] {
+            let (sent, _) = sends(built(Goal { preset: Some(preset), overhead, ..goal(&file) }, 4).unwrap());
+            assert_eq!(sent[0].0, Time::from_ns(expected));
+        }
     }
 
     #[test]
@@ -225,7 +331,7 @@ rank 1 {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.goal");
         std::fs::write(&file, text).unwrap();
-        let (sent, _) = sends(built(Goal { overhead: Time::from_ns(10), ..goal(&file) }, 4).unwrap());
+        let (sent, _) = sends(built(Goal { overhead: Some(Time::from_ns(10)), ..goal(&file) }, 4).unwrap());
         assert_eq!(sent[0].0, Time::from_ns(10 + 5 + 10));
     }
 
@@ -424,7 +530,7 @@ rank 1 {
             let text = format!("num_ranks 2\nrank 0 {{\n{}\n}}\n", lines.join("\n"));
             for text in [text.clone(), text + "rank 1 {\n}\n", lines.join("\n")] {
                 let file = Path::new("a.goal");
-                if let Ok(program) = goal(file).read(text.as_bytes(), file, 4) {
+                if let Ok(program) = goal(file).read(text.as_bytes(), file, 4, HOW) {
                     prop_assert!(program.ranks() <= 4);
                 }
             }
@@ -433,7 +539,7 @@ rank 1 {
         #[test]
         fn no_bytes_panic(bytes: Vec<u8>) {
             let file = Path::new("a.goal");
-            prop_assert!(goal(file).read(&bytes[..], file, 4).is_err());
+            prop_assert!(goal(file).read(&bytes[..], file, 4, HOW).is_err());
         }
     }
 }

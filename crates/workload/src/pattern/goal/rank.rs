@@ -7,6 +7,7 @@ use std::path::Path;
 use netloom_units::memory::Meter;
 use netloom_units::{Bytes, Time, narrow};
 
+use super::How;
 use super::text::Statements;
 use crate::WorkloadError;
 use crate::program::{Accept, CheckedRank, MAX_OPS, RankBuilder};
@@ -40,7 +41,7 @@ const BYTES_PER_STATEMENT: u64 = 128;
 #[derive(Clone, Copy)]
 pub(super) struct Schedule {
     pub(super) ranks: u32,
-    pub(super) time_unit: Time,
+    pub(super) how: How,
 }
 
 impl Block {
@@ -154,7 +155,7 @@ impl Block {
             }
             ["calc", time, ref options @ ..] => {
                 let units = time.parse().map_err(|_| expected("a whole number of units of time", time))?;
-                let time = schedule.time_unit.0.checked_mul(units);
+                let time = schedule.how.time_unit.0.checked_mul(units);
                 let time = time.ok_or_else(|| format!("calc {units}: longer than any run can be"))?;
                 (self.builder.calc(Time(time)), options)
             }
@@ -187,7 +188,10 @@ impl Block {
                 }
                 "tag" if words[0] != "calc" => {}
                 "nic" if words[0] != "calc" => {
-                    value.parse::<u32>().map_err(|_| expected("the number of a NIC", value))?;
+                    let nic = value.parse().map_err(|_| expected("the number of a NIC", value))?;
+                    if words[0] == "send" {
+                        schedule.how.put_on_nic(&mut self.builder, op, nic)?;
+                    }
                 }
                 _ => {
                     let keys: &[&str] = if words[0] == "calc" { &["cpu"] } else { &["tag", "cpu", "nic"] };
