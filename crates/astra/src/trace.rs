@@ -62,7 +62,7 @@ pub(crate) struct Node {
 pub(crate) struct Trace {
     pub(crate) nodes: Box<[Node]>,
     children: Box<[u32]>,
-    /// Nodes that others wait for and that the file does not have.
+    /// How its `ctrl_deps` were read, where that is not as they are.
     pub(crate) absent: Option<String>,
 }
 

@@ -183,6 +183,24 @@ fn traces_of_pytorch_run_as_the_converter_leaves_them() {
     assert!(error.ends_with("t.0.et: node 435 \"ncclDevKernel_Generic\": expected an attribute `comm_type`, or a name with the operation, such as ncclDevKernel_AllReduce_Sum_f32_RING_LL"), "{error}");
 }
 
+/// The converter puts callers into `ctrl_deps`; where a caller waits for what it calls, only `data_deps` are an order.
+#[test]
+fn callers_that_wait_for_what_they_call_do_not_make_cycles() {
+    let callee = Node { ctrl_deps: vec![2], ..compute(1, &[], 5) };
+    let trace = read(&chakra::encode(&[callee.clone(), compute(2, &[1], 7)])).unwrap();
+    assert!(trace.nodes.iter().all(|node| node.ctrl_deps.is_empty()));
+    let note = trace.absent.unwrap();
+    assert!(
+        note.ends_with(
+            "with them nodes wait for each other in a cycle: only data_deps count, as in Chakra's own feeder"
+        ),
+        "{note}"
+    );
+    // Without a cycle they count, in whatever order nodes are listed.
+    let trace = read(&chakra::encode(&[callee, compute(2, &[], 7)])).unwrap();
+    assert_eq!((trace.nodes[0].waits(), trace.absent), (vec![2], None));
+}
+
 #[test]
 fn operations_are_known_by_number_name_and_kernel() {
     let of = |name: &str, value: Option<Value>| {

@@ -26,7 +26,7 @@ const LONGEST_MESSAGE: u64 = 1 << 28;
 pub struct Trace {
     /// In the order of the file.
     pub nodes: Vec<Node>,
-    /// Which nodes others wait for that the file does not have, in words.
+    /// How its `ctrl_deps` were read, in words, where that is not as they are.
     pub absent: Option<String>,
 }
 
@@ -66,7 +66,7 @@ fn connect(file: &Path, nodes: &mut [Node]) -> Result<Option<String>, JobError> 
     let is_there = |id: &u64| ids.binary_search(id).is_ok();
     let mut first = None;
     let mut count = 0;
-    for node in nodes {
+    for node in &mut *nodes {
         if let Some(missing) = node.data_deps.iter().find(|id| !is_there(id)) {
             return Err(node.fail(file, format!("data_deps: there is no node {missing} to wait for")));
         }
@@ -76,12 +76,53 @@ fn connect(file: &Path, nodes: &mut [Node]) -> Result<Option<String>, JobError> 
             node.ctrl_deps.retain(is_there);
         }
     }
-    Ok(first.map(|(node, missing)| {
-        format!(
-            "{}: ctrl_deps: {count} nodes wait for nodes that are not there, such as node {node} for node {missing}: these count as done",
-            file.display()
-        )
-    }))
+    let mut notes = Vec::new();
+    if let Some((node, missing)) = first {
+        notes.push(format!(
+            "{count} nodes wait for nodes that are not there, such as node {node} for node {missing}: these count as done"
+        ));
+    }
+    if has_cycle(nodes, true) && !has_cycle(nodes, false) {
+        nodes.iter_mut().for_each(|node| node.ctrl_deps.clear());
+        notes.push(
+            "with them nodes wait for each other in a cycle: only data_deps count, as in Chakra's own feeder"
+                .to_owned(),
+        );
+    }
+    Ok((!notes.is_empty()).then(|| format!("{}: ctrl_deps: {}", file.display(), notes.join("; "))))
+}
+
+/// Whether nodes wait for each other in a cycle, by `data_deps` or by both lists.
+fn has_cycle(nodes: &[Node], with_ctrl: bool) -> bool {
+    let mut places: Vec<(u64, u32)> = nodes.iter().map(|node| node.id).zip(0..).collect();
+    places.sort_unstable();
+    let place = |id: &u64| places[places.partition_point(|(other, _)| other < id)].1;
+    let ctrl = |node: &Node| if with_ctrl { node.ctrl_deps.len() } else { 0 };
+    let waits_of = |node: &Node| -> Vec<u32> {
+        node.ctrl_deps[..ctrl(node)].iter().chain(&node.data_deps).map(place).collect()
+    };
+    // Nodes are mostly listed after all that they wait for.
+    if (0..).zip(nodes).all(|(at, node)| waits_of(node).iter().all(|&wait| wait < at)) {
+        return false;
+    }
+    let mut waits: Vec<usize> = nodes.iter().map(|node| ctrl(node) + node.data_deps.len()).collect();
+    let mut later = vec![Vec::new(); nodes.len()];
+    for (at, node) in (0..).zip(nodes) {
+        waits_of(node).into_iter().for_each(|wait| later[wait as usize].push(at));
+    }
+    let mut free: Vec<usize> = (0..nodes.len()).filter(|&at| waits[at] == 0).collect();
+    let mut done = 0;
+    while let Some(at) = free.pop() {
+        done += 1;
+        for &next in &later[at] {
+            let next: usize = next;
+            waits[next] -= 1;
+            if waits[next] == 0 {
+                free.push(next);
+            }
+        }
+    }
+    done < nodes.len()
 }
 
 /// One sentence for what several traces have in common.

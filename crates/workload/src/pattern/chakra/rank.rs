@@ -36,7 +36,7 @@ pub(super) struct Trace<'a> {
     places: HashMap<u64, Ends>,
     /// Per node, in the order of the file: its number and those that it waits for.
     waits: Vec<(u64, Vec<u64>)>,
-    /// Nodes that others wait for and that the file does not have.
+    /// How its `ctrl_deps` were read, where that is not as they are.
     pub(super) absent: Option<String>,
 }
 
