@@ -32,7 +32,6 @@ mod rank;
 mod steps;
 mod system;
 mod trace;
-mod yaml;
 
 pub use error::JobError;
 pub use job::{Files, Job, Shape};

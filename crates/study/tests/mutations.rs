@@ -131,6 +131,7 @@ targets! {
     json: "json",
     htsim_topologies: "htsim-topo",
     ns3_topologies: "ns3-topology",
+    astra_sim_networks: "astra-sim-network",
     flow_lists: "flow-list",
     htsim_matrices: "htsim-matrix",
     ns3_flows: "ns3-flows",

@@ -5,9 +5,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use netloom_astra::analytical::{self, NetworkFile, Outcome};
+use netloom_astra::analytical::{self, Outcome};
 use netloom_astra::chakra::{Attribute, GlobalMetadata, Node, NodeType, Value};
 use netloom_astra::{Files, Job, JobError, Shape};
+use netloom_topology::NetworkFile;
 use prost::Message;
 
 pub(crate) const ALL_REDUCE: u64 = 0;

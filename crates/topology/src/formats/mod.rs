@@ -1,5 +1,6 @@
 //! Networks in files, one file per format.
 
+mod astra_sim;
 mod dot;
 mod edge_list;
 mod export;
@@ -9,7 +10,9 @@ mod htsim;
 mod json;
 mod ns3;
 mod reader;
+mod yaml;
 
+pub use astra_sim::{AstraSimNetwork, Block, NetworkDimension, NetworkFile};
 pub use dot::Dot;
 pub use edge_list::EdgeList;
 pub use export::ExportFormat;
