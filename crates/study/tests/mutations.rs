@@ -132,6 +132,7 @@ targets! {
     htsim_topologies: "htsim-topo",
     ns3_topologies: "ns3-topology",
     astra_sim_networks: "astra-sim-network",
+    infragraph: "infragraph",
     flow_lists: "flow-list",
     htsim_matrices: "htsim-matrix",
     ns3_flows: "ns3-flows",

@@ -66,8 +66,8 @@ pub use distance::{DistanceHistogram, UNREACHABLE, distances_from};
 pub use error::NetworkError;
 pub use families::*;
 pub use formats::{
-    AstraSimNetwork, Block, Dot, EdgeList, ExportFormat, GraphMl, HtsimTopo, Json, NetworkDimension,
-    NetworkFile, Ns3,
+    AstraSimNetwork, Block, Dot, EdgeList, ExportFormat, GraphMl, HtsimTopo, InfraGraph, Json,
+    NetworkDimension, NetworkFile, Ns3,
 };
 pub use matching::{EXACT_MATCHING_LIMIT, Matching, longest_matching};
 pub use metrics::Metrics;

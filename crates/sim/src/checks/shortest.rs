@@ -161,7 +161,16 @@ pub(crate) fn simulation_of(
 
 #[test]
 fn all_families_are_there() {
-    let files = ["edge-list", "graphml", "dot", "json", "htsim-topo", "ns3-topology", "astra-sim-network"];
+    let files = [
+        "edge-list",
+        "graphml",
+        "dot",
+        "json",
+        "htsim-topo",
+        "ns3-topology",
+        "astra-sim-network",
+        "infragraph",
+    ];
     let generated: BTreeSet<_> = Topology::NAMES.iter().filter(|name| !files.contains(name)).collect();
     let topologies = families::all();
     let names: BTreeSet<_> = topologies.iter().map(|topology| topology.name()).collect();
