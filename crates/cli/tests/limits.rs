@@ -81,6 +81,7 @@ fn a_file_without_end_is_refused() {
         "ns3-topology",
         "astra-sim-network",
         "infragraph",
+        "simai-topology",
     ] {
         let kind = format!("topology.kind={kind}");
         let message = refused(folder.path(), "256MiB", &[&kind, "topology.path=/dev/zero"]);

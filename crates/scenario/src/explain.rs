@@ -147,7 +147,7 @@ mod tests {
     fn required(name: &str) -> &'static str {
         match name {
             "edge-list" | "graphml" | "dot" | "json" | "htsim-topo" | "ns3-topology"
-            | "astra-sim-network" | "infragraph" => "path = \"net\"",
+            | "astra-sim-network" | "infragraph" | "simai-topology" => "path = \"net\"",
             "equivalent-jellyfish" => "of = { kind = \"complete\", switches = 5 }",
             "flow-list" | "htsim-matrix" | "ns3-flows" | "goal" => "file = \"f\"",
             "chakra" => "files = \"f.{rank}\"",

@@ -133,6 +133,7 @@ targets! {
     ns3_topologies: "ns3-topology",
     astra_sim_networks: "astra-sim-network",
     infragraph: "infragraph",
+    simai_topologies: "simai-topology",
     flow_lists: "flow-list",
     htsim_matrices: "htsim-matrix",
     ns3_flows: "ns3-flows",

@@ -67,7 +67,7 @@ pub use error::NetworkError;
 pub use families::*;
 pub use formats::{
     AstraSimNetwork, Block, Dot, EdgeList, ExportFormat, GraphMl, HtsimTopo, InfraGraph, Json,
-    NetworkDimension, NetworkFile, Ns3,
+    NetworkDimension, NetworkFile, Ns3, SimAi,
 };
 pub use matching::{EXACT_MATCHING_LIMIT, Matching, longest_matching};
 pub use metrics::Metrics;

@@ -6,7 +6,7 @@ use netloom_units::kinds;
 
 use crate::error::NetworkError;
 use crate::families::*;
-use crate::formats::{AstraSimNetwork, Dot, EdgeList, GraphMl, HtsimTopo, InfraGraph, Json, Ns3};
+use crate::formats::{AstraSimNetwork, Dot, EdgeList, GraphMl, HtsimTopo, InfraGraph, Json, Ns3, SimAi};
 use crate::network::Network;
 
 /// What building a network needs beside its parameters.
@@ -47,6 +47,7 @@ kinds! {
         "ns3-topology" => Ns3(Ns3),
         "astra-sim-network" => AstraSimNetwork(AstraSimNetwork),
         "infragraph" => InfraGraph(InfraGraph),
+        "simai-topology" => SimAi(SimAi),
     }
 
     /// Builds the network. The result is a function of the parameters, the seed and the file read, if any.
@@ -82,7 +83,7 @@ mod tests {
     fn minimal(name: &str) -> String {
         match name {
             "edge-list" | "graphml" | "dot" | "json" | "htsim-topo" | "ns3-topology"
-            | "astra-sim-network" | "infragraph" => "path = 'net'".into(),
+            | "astra-sim-network" | "infragraph" | "simai-topology" => "path = 'net'".into(),
             "equivalent-jellyfish" => "of = { kind = 'complete', switches = 5 }".into(),
             _ => String::new(),
         }

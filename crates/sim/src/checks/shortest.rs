@@ -170,6 +170,7 @@ fn all_families_are_there() {
         "ns3-topology",
         "astra-sim-network",
         "infragraph",
+        "simai-topology",
     ];
     let generated: BTreeSet<_> = Topology::NAMES.iter().filter(|name| !files.contains(name)).collect();
     let topologies = families::all();

@@ -11,6 +11,7 @@ mod infragraph;
 mod json;
 mod ns3;
 mod reader;
+mod simai;
 mod yaml;
 
 pub use astra_sim::{AstraSimNetwork, Block, NetworkDimension, NetworkFile};
@@ -24,3 +25,4 @@ pub use infragraph::InfraGraph;
 pub use json::Json;
 pub use ns3::Ns3;
 pub(crate) use reader::Reader;
+pub use simai::SimAi;
