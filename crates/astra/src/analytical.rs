@@ -6,64 +6,29 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::path::Path;
 use std::sync::Arc;
 
-use netloom_units::memory;
-use netloom_units::names::{shorten, suggest};
+use netloom_topology::{Block, NetworkDimension, NetworkFile};
 use rustc_hash::FxHashMap;
 
-use crate::error::JobError;
 use crate::job::Job;
 use crate::rank::{Call, End, Envelope, Network, Rank};
 use crate::trace::LONGEST;
-use crate::yaml;
 
-/// How the ranks of a dimension are joined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Block {
-    /// Links between neighbours, in both directions.
-    Ring,
-    /// A link between every two.
-    FullyConnected,
-    /// A link between every rank and a switch, in each direction.
-    Switch,
+/// How long a link transfers this many bytes, in nanoseconds.
+#[expect(clippy::cast_precision_loss, reason = "as ASTRA-sim computes")]
+fn transfer(dimension: &NetworkDimension, bytes: u64) -> f64 {
+    bytes as f64 / dimension.bytes_per_ns()
 }
 
-/// A dimension of a network.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NetworkDimension {
-    /// How its ranks are joined.
-    pub block: Block,
-    /// How many ranks it has.
-    pub count: u32,
-    /// Bandwidth of a link in GiB per second.
-    pub bandwidth: f64,
-    /// Latency of a link in nanoseconds.
-    pub latency: f64,
-}
-
-impl NetworkDimension {
-    /// Bytes per nanosecond.
-    pub fn bytes_per_ns(&self) -> f64 {
-        self.bandwidth * f64::from(1 << 30) / 1e9
-    }
-
-    /// How long a link transfers this many bytes, in nanoseconds.
-    #[expect(clippy::cast_precision_loss, reason = "as ASTRA-sim computes")]
-    fn transfer(&self, bytes: u64) -> f64 {
-        bytes as f64 / self.bytes_per_ns()
-    }
-
-    /// How many links a message takes between two places.
-    fn hops(&self, src: u32, dst: u32) -> u32 {
-        match self.block {
-            Block::FullyConnected => 1,
-            Block::Switch => 2,
-            Block::Ring => {
-                let clockwise = (dst + self.count - src) % self.count;
-                clockwise.min(self.count - clockwise)
-            }
+/// How many links of a dimension a message takes between two places.
+fn hops(dimension: &NetworkDimension, src: u32, dst: u32) -> u32 {
+    match dimension.block {
+        Block::FullyConnected => 1,
+        Block::Switch => 2,
+        Block::Ring => {
+            let clockwise = (dst + dimension.count - src) % dimension.count;
+            clockwise.min(dimension.count - clockwise)
         }
     }
 }
@@ -74,105 +39,31 @@ fn rounded(ns: f64) -> u64 {
     ns as u64
 }
 
-/// A network file (`network.yml`).
-#[derive(Clone, Debug, PartialEq)]
-pub struct NetworkFile {
-    /// Its dimensions, the first one being that of neighbouring ranks.
-    pub dimensions: Vec<NetworkDimension>,
+/// How long a message takes where links are idle, in nanoseconds.
+pub fn idle_delay(file: &NetworkFile, message: &Message, has_congestion: bool) -> u64 {
+    let &Message { src, dst, bytes, .. } = message;
+    match has_congestion {
+        true => {
+            let dimension = &file.dimensions[0];
+            let hops = u64::from(hops(dimension, src, dst));
+            hops.saturating_mul(rounded(dimension.latency + transfer(dimension, bytes)))
+        }
+        false => delay(file, src, dst, bytes),
+    }
 }
 
-impl NetworkFile {
-    /// Reads `topology`, `npus_count`, `bandwidth` and `latency`, each a list with a value for every dimension.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or a value is missing or makes no sense.
-    pub fn read(file: &Path) -> Result<Self, JobError> {
-        const NAMES: [&str; 4] = ["topology", "npus_count", "bandwidth", "latency"];
-        const BLOCKS: [(&str, Block); 3] =
-            [("Ring", Block::Ring), ("FullyConnected", Block::FullyConnected), ("Switch", Block::Switch)];
-        let text = memory::read_text(file, 4).map_err(JobError::read(file))?;
-        let fail = |problem: String| JobError::file(file, problem);
-        let entries = yaml::entries(&text).map_err(fail)?;
-        if let Some((name, _)) = entries.iter().find(|(name, _)| !NAMES.contains(&name.as_str())) {
-            return Err(fail(format!("unknown field `{}` ({})", shorten(name), suggest(name, NAMES))));
+/// How long a message takes without congestion: in the first dimension in which its ends differ.
+fn delay(file: &NetworkFile, src: u32, dst: u32, bytes: u64) -> u64 {
+    let (mut src, mut dst) = (src, dst);
+    for dimension in &file.dimensions {
+        let (from, to) = (src % dimension.count, dst % dimension.count);
+        if from != to {
+            let latency = f64::from(hops(dimension, from, to)) * dimension.latency;
+            return rounded(latency + transfer(dimension, bytes));
         }
-        let list = |name: &str| {
-            let found = entries.iter().find(|(key, _)| key == name);
-            found.map(|(_, list)| list).ok_or_else(|| fail(format!("expected a field `{name}`, a list")))
-        };
-        let blocks = list("topology")?;
-        for name in NAMES {
-            let (expected, found) = (blocks.len(), list(name)?.len());
-            if found != expected || found == 0 {
-                return Err(fail(format!(
-                    "{name}: expected {expected} values, one for each dimension, found {found}"
-                )));
-            }
-        }
-        let number = |name: &str, at: usize, least: f64| {
-            let text = &list(name)?[at];
-            let number = text.parse::<f64>().ok().filter(|&number| number >= least && number < 1e12);
-            number.ok_or_else(|| {
-                fail(format!("{name}: expected a number from {least} on, found `{}`", shorten(text)))
-            })
-        };
-        let mut dimensions = Vec::with_capacity(blocks.len());
-        for (at, block) in blocks.iter().enumerate() {
-            let known = BLOCKS.iter().find(|(name, _)| name == block);
-            let Some(&(_, block)) = known else {
-                let advice = suggest(block, BLOCKS.map(|(name, _)| name));
-                return Err(fail(format!("topology: there is no `{}` ({advice})", shorten(block))));
-            };
-            let text = &list("npus_count")?[at];
-            let count = text.parse::<u32>().ok().filter(|count| (1..=1 << 16).contains(count));
-            let count = count.ok_or_else(|| {
-                fail(format!(
-                    "npus_count: expected a whole number from 1 to 65536, found `{}`",
-                    shorten(text)
-                ))
-            })?;
-            let bandwidth = number("bandwidth", at, 1e-9)?;
-            dimensions.push(NetworkDimension {
-                block,
-                count,
-                bandwidth,
-                latency: number("latency", at, 0.0)?,
-            });
-        }
-        Ok(NetworkFile { dimensions })
+        (src, dst) = (src / dimension.count, dst / dimension.count);
     }
-
-    /// How long a message takes where links are idle, in nanoseconds.
-    pub fn idle_delay(&self, message: &Message, has_congestion: bool) -> u64 {
-        let &Message { src, dst, bytes, .. } = message;
-        match has_congestion {
-            true => {
-                let dimension = &self.dimensions[0];
-                let hops = u64::from(dimension.hops(src, dst));
-                hops.saturating_mul(rounded(dimension.latency + dimension.transfer(bytes)))
-            }
-            false => self.delay(src, dst, bytes),
-        }
-    }
-
-    /// How long a message takes without congestion: in the first dimension in which its ends differ.
-    fn delay(&self, src: u32, dst: u32, bytes: u64) -> u64 {
-        let (mut src, mut dst) = (src, dst);
-        for dimension in &self.dimensions {
-            let (from, to) = (src % dimension.count, dst % dimension.count);
-            if from != to {
-                let latency = f64::from(dimension.hops(from, to)) * dimension.latency;
-                return rounded(latency + dimension.transfer(bytes));
-            }
-            (src, dst) = (src / dimension.count, dst / dimension.count);
-        }
-        0
-    }
-
-    /// The logical dimensions that ASTRA-sim takes for this network.
-    pub fn counts(&self) -> Vec<u32> {
-        self.dimensions.iter().map(|dimension| dimension.count).collect()
-    }
+    0
 }
 
 /// A message as it went.
@@ -278,7 +169,7 @@ impl Network for Model<'_> {
         self.places.push(src);
         match self.has_congestion {
             true => self.take_link(place),
-            false => self.events.push(self.later(self.file.delay(src, to, bytes)), Event::Arrive(place)),
+            false => self.events.push(self.later(delay(self.file, src, to, bytes)), Event::Arrive(place)),
         }
     }
 
@@ -325,7 +216,7 @@ impl Model<'_> {
         of_link.is_busy = true;
         self.places[message as usize] = next;
         let dimension = &self.file.dimensions[0];
-        let transfer = dimension.transfer(self.messages[message as usize].bytes);
+        let transfer = transfer(dimension, self.messages[message as usize].bytes);
         self.events.push(self.later(rounded(dimension.latency + transfer)), Event::Arrive(message));
         self.events.push(self.later(rounded(transfer)), Event::Free(link));
     }

@@ -34,7 +34,6 @@ mod series;
 mod steps;
 mod system;
 mod trace;
-mod yaml;
 
 pub use error::JobError;
 pub use job::{Files, Job, Shape};

@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::error::JobError;
 use crate::series::Series;
-use crate::yaml;
 
 /// A collective operation that sends messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -356,14 +355,11 @@ fn custom_nodes_file(fields: &mut Fields) -> Result<Option<PathBuf>, JobError> {
 
 fn read_custom_nodes(system: &Path, list: &Path) -> Result<BTreeMap<u64, PathBuf>, JobError> {
     let text = memory::read_text(list, JSON_TIMES).map_err(JobError::read(list))?;
-    let entries = yaml::entries(&text).map_err(|problem| JobError::file(list, problem))?;
-    let mut all = BTreeMap::new();
-    for (node, prefix) in entries {
-        let fail = || JobError::file(list, format!("expected lines `NODE: PREFIX`, found `{node}`"));
-        let (node, [prefix]) = (node.parse().map_err(|_| fail())?, &prefix[..]) else { return Err(fail()) };
-        all.insert(node, found_from(system, prefix));
-    }
-    Ok(all)
+    let prefixes: BTreeMap<u64, String> = serde_saphyr::from_str(&text).map_err(|error| {
+        let problem = format!("expected lines `NODE: PREFIX`: {}", error.without_snippet());
+        JobError::file(list, problem)
+    })?;
+    Ok(prefixes.into_iter().map(|(node, prefix)| (node, found_from(system, &prefix))).collect())
 }
 
 /// A file, or files with this prefix, that the system file names. ASTRA-sim looks from where it was started, so a relative name starts from the folder of the

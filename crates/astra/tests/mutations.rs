@@ -5,9 +5,10 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
-use netloom_astra::analytical::{self, NetworkFile};
+use netloom_astra::analytical;
 use netloom_astra::chakra::{Node, NodeType, Value};
 use netloom_astra::{Job, Shape};
+use netloom_topology::NetworkFile;
 use netloom_units::Bytes;
 use netloom_units::memory;
 use proptest::prelude::*;

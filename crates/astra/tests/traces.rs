@@ -235,7 +235,7 @@ fn jobs_are_found_by_prefix_pattern_and_name() {
         let mut files = folder.files.clone();
         files.traces = folder.path(name);
         let job = netloom_astra::Job::read(&files, &netloom_astra::Shape { dimensions: vec![2], queues: 1 });
-        let file = netloom_astra::analytical::NetworkFile::read(&folder.path("network.yml")).unwrap();
+        let file = netloom_topology::NetworkFile::read(&folder.path("network.yml")).unwrap();
         let ran = netloom_astra::analytical::run(
             &std::sync::Arc::new(job.unwrap()),
             &file,

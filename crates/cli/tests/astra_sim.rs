@@ -58,6 +58,8 @@ const JOB: &str = "[workload]\nkind = \"astra-sim\"\ntraces = \"t\"\nsystem = \"
 const ANALYTICAL: &str = "network = \"analytical\"\nnetwork_file = \"network.yml\"\n";
 const CROSSBAR: &str =
     "[topology]\nkind = \"crossbar\"\nhosts = 8\nrate = \"400Gbps\"\nlatency = \"250ns\"\n";
+/// ASTRA-sim's own file of the network.
+const RING: &str = "[topology]\nkind = \"astra-sim-network\"\npath = \"network.yml\"\n";
 
 fn netloom(folder: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_netloom")).args(args).current_dir(folder).output().unwrap()
@@ -106,11 +108,17 @@ fn the_analytical_network_prints_what_astra_sim_prints() {
 /// a host has to acknowledge the one that it receives.
 #[test]
 fn packets_take_the_same_steps_to_the_nanosecond() {
+    for fabric in [CROSSBAR, RING] {
+        same_steps(fabric);
+    }
+}
+
+fn same_steps(fabric: &str) {
     let bytes = MIB / 32;
     for (kind, size, steps, reductions) in
         [(0, MIB, 14, 7), (2, MIB / 8, 7, 0), (7, MIB, 7, 7), (6, MIB, 28, 0)]
     {
-        let job = folder(&vec![vec![collective(1, &[], kind, size)]; 8], &format!("{CROSSBAR}{JOB}"));
+        let job = folder(&vec![vec![collective(1, &[], kind, size)]; 8], &format!("{fabric}{JOB}"));
         let finished = cycles(&printed(job.path(), &["--astra-sim"]), 8);
         // The message alone.
         let message = |id, kind, peer, rank| {
@@ -121,12 +129,12 @@ fn packets_take_the_same_steps_to_the_nanosecond() {
         let mut traces = vec![idle(); 8];
         traces[0] = message(1, SEND, "comm_dst", 1);
         traces[1] = message(1, RECEIVE, "comm_src", 0);
-        let alone = folder(&traces, &format!("{CROSSBAR}{JOB}"));
+        let alone = folder(&traces, &format!("{fabric}{JOB}"));
         let lines = printed(alone.path(), &["--astra-sim"]);
         let line = lines.lines().nth(1).unwrap();
         let one: u64 = line.split_whitespace().nth(2).unwrap().parse().unwrap();
         let reduction = 3 * (bytes / 1600);
-        assert_eq!(finished, 4 * (steps * (one + 10) + reductions * reduction + 10), "{kind}");
+        assert_eq!(finished, 4 * (steps * (one + 10) + reductions * reduction + 10), "{fabric} {kind}");
     }
 }
 

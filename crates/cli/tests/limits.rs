@@ -72,7 +72,17 @@ fn a_file_of_scenarios_size_is_no_scenario() {
 fn a_file_without_end_is_refused() {
     let folder = folder_with(SMALL);
     std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero.csv")).unwrap();
-    for kind in ["edge-list", "graphml", "dot", "json", "htsim-topo", "ns3-topology"] {
+    for kind in [
+        "edge-list",
+        "graphml",
+        "dot",
+        "json",
+        "htsim-topo",
+        "ns3-topology",
+        "astra-sim-network",
+        "infragraph",
+        "simai-topology",
+    ] {
         let kind = format!("topology.kind={kind}");
         let message = refused(folder.path(), "256MiB", &[&kind, "topology.path=/dev/zero"]);
         assert!(message.contains("of memory") || message.contains("UTF-8"), "{kind}: {message}");

@@ -146,7 +146,8 @@ mod tests {
     /// What a kind cannot be without.
     fn required(name: &str) -> &'static str {
         match name {
-            "edge-list" | "graphml" | "dot" | "json" | "htsim-topo" | "ns3-topology" => "path = \"net\"",
+            "edge-list" | "graphml" | "dot" | "json" | "htsim-topo" | "ns3-topology"
+            | "astra-sim-network" | "infragraph" | "simai-topology" => "path = \"net\"",
             "equivalent-jellyfish" => "of = { kind = \"complete\", switches = 5 }",
             "flow-list" | "htsim-matrix" | "ns3-flows" | "goal" => "file = \"f\"",
             "chakra" => "files = \"f.{rank}\"",

@@ -5,8 +5,8 @@ mod common;
 use common::*;
 use netloom_routing::{Selector, preset};
 use netloom_sim::{ChannelEnds, Degrade, Fault, SimConfig};
-use netloom_topology::Network;
-use netloom_units::{Bytes, Time};
+use netloom_topology::{AstraSimNetwork, BuildContext, Network, Topology};
+use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{Message, Plan};
 
 const US: u64 = 1_000_000;
@@ -59,6 +59,36 @@ fn one_flow_takes_n_plus_k_minus_1_packet_times_and_k_delays() {
                 assert_eq!(flow.ideal_fct, fct(flow));
                 assert_eq!(flow.packets, packets);
             }
+        }
+    }
+}
+
+/// ASTRA-sim's networks: every link of the file adds its latency and a packet, the slowest one the others; links between ranks and their routers add a packet and no latency.
+#[test]
+fn messages_cross_astra_sims_networks_in_the_time_of_their_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "topology: [ Ring, FullyConnected, Switch ]\nnpus_count: [ 5, 3, 2 ]\n\
+        bandwidth: [ 200.0, 100.0, 50.0 ]\nlatency: [ 50.0, 500.0, 2000.0 ]\n";
+    std::fs::write(folder.path().join("network.yml"), text).unwrap();
+    let kind = Topology::AstraSimNetwork(AstraSimNetwork::new("network.yml"));
+    let network = kind.build(&BuildContext { seed: 1, base_dir: folder.path() }).unwrap();
+    // GB are GiB.
+    let packet = |gib: u64| Rate(gib * (8 << 30)).serialize(Bytes(4096 + 64)).0;
+    // Two links of the ring, two of the clique and one of the switch.
+    let npu = packet(2 * 200 + 2 * 100 + 50);
+    for (dst, ring, clique, switch) in
+        [(1, 1, 0, 0), (4, 1, 0, 0), (3, 2, 0, 0), (5, 0, 1, 0), (10, 0, 1, 0), (15, 0, 0, 2), (28, 2, 1, 2)]
+    {
+        let links =
+            [(ring, packet(200), 50_000), (clique, packet(100), 500_000), (switch, packet(50), 2_000_000)];
+        let one: u64 = links.iter().map(|(count, packet, latency)| count * (packet + latency)).sum();
+        let used = links.iter().filter(|(count, ..)| *count > 0);
+        let slowest = used.map(|(_, packet, _)| *packet).max().unwrap();
+        for packets in [1, 2, 100] {
+            let plan = messages(&network, &[(0, dst, packets * 4096, 5 * US)]);
+            let records = run(network.clone(), free("ecmp"), plan);
+            let expected = 2 * npu + one + (packets - 1) * slowest;
+            assert_eq!(fct(&records.flows[0]), Time(expected), "{packets} packets to {dst}");
         }
     }
 }

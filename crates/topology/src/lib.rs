@@ -65,7 +65,10 @@ pub use cost::{CablePrice, Cables, Cost, CostModel, Layout, SwitchPrice};
 pub use distance::{DistanceHistogram, UNREACHABLE, distances_from};
 pub use error::NetworkError;
 pub use families::*;
-pub use formats::{Dot, EdgeList, ExportFormat, GraphMl, HtsimTopo, Json, Ns3};
+pub use formats::{
+    AstraSimNetwork, Block, Dot, EdgeList, ExportFormat, GraphMl, HtsimTopo, InfraGraph, Json,
+    NetworkDimension, NetworkFile, Ns3, SimAi,
+};
 pub use matching::{EXACT_MATCHING_LIMIT, Matching, longest_matching};
 pub use metrics::Metrics;
 pub use network::{

@@ -6,7 +6,7 @@ use netloom_units::kinds;
 
 use crate::error::NetworkError;
 use crate::families::*;
-use crate::formats::{Dot, EdgeList, GraphMl, HtsimTopo, Json, Ns3};
+use crate::formats::{AstraSimNetwork, Dot, EdgeList, GraphMl, HtsimTopo, InfraGraph, Json, Ns3, SimAi};
 use crate::network::Network;
 
 /// What building a network needs beside its parameters.
@@ -45,6 +45,9 @@ kinds! {
         "json" => Json(Json),
         "htsim-topo" => HtsimTopo(HtsimTopo),
         "ns3-topology" => Ns3(Ns3),
+        "astra-sim-network" => AstraSimNetwork(AstraSimNetwork),
+        "infragraph" => InfraGraph(InfraGraph),
+        "simai-topology" => SimAi(SimAi),
     }
 
     /// Builds the network. The result is a function of the parameters, the seed and the file read, if any.
@@ -79,7 +82,8 @@ mod tests {
     /// Every kind with what it requires.
     fn minimal(name: &str) -> String {
         match name {
-            "edge-list" | "graphml" | "dot" | "json" | "htsim-topo" | "ns3-topology" => "path = 'net'".into(),
+            "edge-list" | "graphml" | "dot" | "json" | "htsim-topo" | "ns3-topology"
+            | "astra-sim-network" | "infragraph" | "simai-topology" => "path = 'net'".into(),
             "equivalent-jellyfish" => "of = { kind = 'complete', switches = 5 }".into(),
             _ => String::new(),
         }

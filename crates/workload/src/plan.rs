@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::vec;
 
 use netloom_astra::Job;
-use netloom_astra::analytical::NetworkFile;
-use netloom_topology::{HostId, Network, NodeId};
+use netloom_topology::{HostId, Network, NetworkFile, NodeId};
 use netloom_units::kind::{self, Kind};
 use netloom_units::{Bytes, Time, narrow};
 use schemars::{JsonSchema, Schema, SchemaGenerator};

@@ -134,13 +134,19 @@ impl Servers {
         if links > 1 {
             let expected = || format!("{links}, the links of each host of {}", plane.name());
             Invalid::unless(self.nics == links, "nics", expected(), self.nics)?;
-            let is_plain = self.planes == 1 && self.gpus.is_none() && self.wiring == Wiring::SideBySide;
+            // Where all links lead into one network, hosts are as those of any other one, side by side.
+            let is_whole = plane.components() == 1;
+            let what = if is_whole { "no wiring" } else { "neither planes, gpus nor wiring" };
             let expected = format!(
-                "neither planes, gpus nor wiring beside nics = {links}, as the hosts of {} have {links} links each",
+                "{what} beside nics = {links}, as the hosts of {} have {links} links each",
                 plane.name()
             );
-            Invalid::unless(is_plain, "nics", expected, "some of them")?;
-            return Ok(plane);
+            let is_plain = self.planes == 1 && self.gpus.is_none();
+            let fits = self.wiring == Wiring::SideBySide && (is_plain || is_whole);
+            Invalid::unless(fits, "nics", expected, "some of them")?;
+            if is_plain {
+                return Ok(plane);
+            }
         }
         let servers = plane.hosts() / self.nics;
         if self.planes == 1 && self.simulated().is_none() {
@@ -647,6 +653,17 @@ mod tests {
         assert!(refused(Servers { nics: 4, ..servers.clone() }).contains("nics: expected 2, the links"));
         let planes = refused(Servers { planes: 2, ..servers.clone() });
         assert!(planes.starts_with("nics: expected neither planes, gpus nor wiring"), "{planes}");
+        // Where all links lead into one network, servers may have GPUs, and what joins them.
+        std::fs::write(file.path(), "host a b c\na s\na t\nb s\nb t\nc s\nc t\ns t\n").unwrap();
+        let whole = || topology.build(&BuildContext { seed: 1, base_dir: "".as_ref() }).unwrap();
+        let of_gpus = Servers { gpus: Some(2), scale_up: Some(ScaleUp::default()), ..servers.clone() };
+        let with_gpus = of_gpus.network(whole()).unwrap();
+        let rails = of_gpus.build(&with_gpus, 1).unwrap();
+        assert_eq!((rails.endpoints(), with_gpus.components()), (6, 1 + 3));
+        assert_eq!((rails.between(0, 1), rails.between(0, 2)), (1..2, 0..1));
+        let rail_optimised = Servers { wiring: Wiring::RailOptimised, ..servers.clone() };
+        let message = rail_optimised.network(whole()).unwrap_err().to_string();
+        assert!(message.starts_with("nics: expected no wiring beside nics = 2"), "{message}");
         // No switch joins all hosts.
         std::fs::write(file.path(), "host a b c d\na v\nb v\nc w\nd w\na s\nb t\nc s\nd t\n").unwrap();
         let apart = topology.build(&BuildContext { seed: 1, base_dir: "".as_ref() }).unwrap();

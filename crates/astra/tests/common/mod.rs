@@ -5,9 +5,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use netloom_astra::analytical::{self, NetworkFile, Outcome};
+use netloom_astra::analytical::{self, Outcome};
 use netloom_astra::chakra::{self, Attribute, Node, NodeType, Value};
 use netloom_astra::{Files, Job, JobError, Shape};
+use netloom_topology::NetworkFile;
 
 pub(crate) const ALL_REDUCE: u64 = 0;
 pub(crate) const ALL_GATHER: u64 = 2;

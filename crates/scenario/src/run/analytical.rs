@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use netloom_astra::analytical::{Message, Outcome, run as run_job};
+use netloom_astra::analytical::{Message, Outcome, idle_delay, run as run_job};
 use netloom_record::{FlowRecord, Sink, Totals};
 use netloom_sim::{Measure, RunProgress};
 use netloom_units::Time;
@@ -90,7 +90,7 @@ pub(super) fn run(
     let first = messages.iter().map(|message| message.start).min();
     messages.sort_unstable_by_key(|message| (message.src, message.number));
     for message in &messages {
-        sink.flow(flow(message, network.idle_delay(message, *has_congestion)));
+        sink.flow(flow(message, idle_delay(network, message, *has_congestion)));
     }
     let last = time(last);
     let end = if is_done { last } else { until.unwrap_or(last) };

@@ -161,7 +161,17 @@ pub(crate) fn simulation_of(
 
 #[test]
 fn all_families_are_there() {
-    let files = ["edge-list", "graphml", "dot", "json", "htsim-topo", "ns3-topology"];
+    let files = [
+        "edge-list",
+        "graphml",
+        "dot",
+        "json",
+        "htsim-topo",
+        "ns3-topology",
+        "astra-sim-network",
+        "infragraph",
+        "simai-topology",
+    ];
     let generated: BTreeSet<_> = Topology::NAMES.iter().filter(|name| !files.contains(name)).collect();
     let topologies = families::all();
     let names: BTreeSet<_> = topologies.iter().map(|topology| topology.name()).collect();

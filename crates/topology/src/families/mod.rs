@@ -45,7 +45,7 @@ fn at_least(field: &'static str, value: u32, minimum: u32) -> Result<(), Network
 }
 
 /// Product of counts, saturating: a saturated size is refused later as too large.
-fn product(factors: impl IntoIterator<Item = u32>) -> u64 {
+pub(crate) fn product(factors: impl IntoIterator<Item = u32>) -> u64 {
     factors.into_iter().fold(1, |product, factor| product.saturating_mul(factor.into()))
 }
 

@@ -59,6 +59,8 @@ pub(crate) struct GraphFile {
     nodes: Vec<FileNode>,
     links: Vec<FileLink>,
     by_name: HashMap<String, usize>,
+    /// How many hosts in a row are one of the file, where a format knows; 0 where hosts with several links are found.
+    links_per_host: u32,
 }
 
 /// What a file says of the network as a whole.
@@ -122,6 +124,16 @@ impl GraphFile {
     /// Says whether a node is a host.
     pub(crate) fn mark(&mut self, node: usize, is_host: bool) {
         self.nodes[node].is_host = Some(is_host);
+    }
+
+    /// Says how many hosts in a row are the NICs of one server of the file.
+    pub(crate) fn set_links_per_host(&mut self, links: u32) {
+        self.links_per_host = links;
+    }
+
+    /// How many nodes are marked as hosts.
+    pub(crate) fn hosts(&self) -> usize {
+        self.nodes.iter().filter(|node| node.is_host == Some(true)).count()
     }
 
     /// Adds a link and returns its index.
@@ -209,10 +221,10 @@ impl GraphFile {
         }
         let added_hosts = self.mark_hosts(reading.hosts_per_switch);
         self.check_links(reader, reading.parallel_links)?;
-        let links_per_host = self.split_hosts(reader)?;
+        let links_per_host = self.split_hosts(reader)?.max(self.links_per_host);
         self.check_levels(reader)?;
 
-        let hosts_in_file = self.nodes.iter().filter(|node| node.is_host == Some(true)).count() as u64;
+        let hosts_in_file = self.hosts() as u64;
         let switches = self.nodes.len() as u64 - hosts_in_file;
         let hosts = hosts_in_file + added_hosts;
         Size { hosts, switches, links: self.links.len() as u64 + added_hosts }.check()?;

@@ -150,8 +150,8 @@ fn other_header(header: &[String]) -> String {
              \"{nodes} {switches} {links}\"; what follows is the same in both"
         ),
         ([_, _, _, _, _], [gpu, ..]) => format!(
-            "this is the header of a topology of SimAI (NODES GPUS_PER_SERVER NVSWITCHES SWITCHES LINKS GPU_TYPE, here {gpu}), in which a GPU has a link to \
-             its server's NVSwitch and one to the network: {expected} of a network whose hosts are the GPUs' NICs, without NVSwitches and their links"
+            "this is the header of a topology of SimAI (NODES GPUS_PER_SERVER NVSWITCHES SWITCHES LINKS GPU_TYPE, here {gpu}), which topology.kind = \
+             \"simai-topology\" reads: {expected}"
         ),
         _ => format!("{expected}, found {} words", header.len()),
     }

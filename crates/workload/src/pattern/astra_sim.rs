@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use netloom_astra::analytical::NetworkFile;
 use netloom_astra::{Files, Job, JobError, Shape};
+use netloom_topology::{NetworkError, NetworkFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +72,19 @@ impl From<JobError> for WorkloadError {
     }
 }
 
+/// What is wrong with the network's file.
+fn file_error(error: NetworkError) -> WorkloadError {
+    match error {
+        NetworkError::File { path, line: Some(line), message } => {
+            WorkloadError::Line { file: path, line: line as u64, problem: message }
+        }
+        NetworkError::File { path, line: None, message } => {
+            WorkloadError::File { file: path, problem: message }
+        }
+        other => WorkloadError::parameter("network_file", "a network file of ASTRA-sim", other),
+    }
+}
+
 impl AstraSim {
     fn files(&self) -> Files {
         let AstraSim { traces, system, groups, .. } = self.clone();
@@ -115,7 +128,7 @@ impl AstraSim {
                 return Err(WorkloadError::parameter("network_file", expected, "none"));
             }
             (Some(name), model) => {
-                let network = NetworkFile::read(&setting.context.file(name))?;
+                let network = NetworkFile::read(&setting.context.file(name)).map_err(file_error)?;
                 if model == NetworkModel::Analytical && network.dimensions.len() > 1 {
                     let expected = "\"analytical-unaware\" or \"packets\": with congestion ASTRA-sim knows networks of one dimension only";
                     return Err(WorkloadError::parameter("network", expected, "\"analytical\""));
