@@ -357,7 +357,7 @@ fn mistakes_in_commands_are_named() {
         ),
         ("htsim_ndp -strat perm -tm a.cm -nodes 16 -queue_type lossless", "-queue_type: expected composite"),
         ("htsim_eqds -tm a.cm -nodes 16 -mtu 64", "-mtu: expected more than 64 bytes, found 64"),
-        ("htsim_uec -tm a.cm -nodes 16", "NSCC has no counterpart here"),
+        ("htsim_uec -tm a.cm -nodes 16", "NSCC's parameters are not converted"),
         ("htsim_ndp_entry_modern -tm a.cm -nodes 16 -routing_sc flowlet", "-flowlet_value: expected a gap"),
         ("htsim_ndp_entry_modern -tm a.cm -nodes 16 -routing_sc flowct", "did you mean `flowcut`?"),
     ] {

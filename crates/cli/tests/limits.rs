@@ -150,6 +150,10 @@ fn memory_that_was_set_is_kept() {
     let (code, message) = run("ulimit -v 150000;", "");
     assert!([Some(1), Some(2)].contains(&code), "{code:?} {message}");
     assert!(message.contains("MiB are available") || message.contains("no more memory"), "{message}");
+    if message.contains("no more memory") {
+        // What ends where there is no memory cannot clear up; the next run does.
+        run("", "40MiB");
+    }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
 }
 

@@ -377,24 +377,23 @@ mod tests {
             }
         }
         let read_files = [
-            [
-                "topology dot",
-                "topology graphml",
-                "topology htsim-topo",
-                "topology json",
-                "topology ns3-topology",
-            ],
-            [
-                "topology edge-list",
-                "workload astra-sim",
-                "workload chakra",
-                "workload flow-list",
-                "workload goal",
-            ],
+            "topology astra-sim-network",
+            "topology dot",
+            "topology edge-list",
+            "topology graphml",
+            "topology htsim-topo",
+            "topology infragraph",
+            "topology json",
+            "topology ns3-topology",
+            "topology simai-topology",
+            "workload astra-sim",
+            "workload chakra",
+            "workload flow-list",
+            "workload goal",
+            "workload htsim-matrix",
+            "workload ns3-flows",
         ];
-        let read_files =
-            read_files.as_flattened().iter().chain(&["workload htsim-matrix", "workload ns3-flows"]);
-        missing.retain(|name| !read_files.clone().any(|known| known == name));
+        missing.retain(|name| !read_files.contains(&name.as_str()));
         assert_eq!(missing, Vec::<String>::new());
     }
 

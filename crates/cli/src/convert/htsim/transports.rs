@@ -242,11 +242,15 @@ impl Converter {
         let receiver_only = self.flags.has("-receiver_cc_only");
         let algorithm = self.flags.word("-sender_cc_algo", "nscc");
         if !receiver_only && algorithm != "constant" {
-            let message = format!(
-                "expected -receiver_cc_only, or -sender_cc_algo constant: {} has no counterpart here",
-                if algorithm == "dctcp" { "DCTCP with trimmed packets" } else { "NSCC" }
-            );
-            return Err(Problem::new("-sender_cc_algo", message));
+            let expected = "expected -receiver_cc_only, or -sender_cc_algo constant";
+            let problem = if algorithm == "dctcp" {
+                let message = format!("{expected}: DCTCP with trimmed packets has no counterpart here");
+                Problem::new("-sender_cc_algo", message)
+            } else {
+                Problem::new("-sender_cc_algo", format!("{expected}: NSCC's parameters are not converted"))
+                    .help("netloom has NSCC: transport.preset = \"uet-nscc\"; studies/references/uet.toml has the settings of uet-htsim")
+            };
+            return Err(problem);
         }
         self.trimming(packet)?;
         self.sizes("ndp", packet, HEADER);
@@ -263,6 +267,11 @@ impl Converter {
             (false, None) => table(&[("kind", quoted(&"fixed-window")), ("bdp", "1.5".to_owned())]),
         };
         self.draft.set("transport.congestion", congestion);
+        if receiver_only {
+            self.draft.remark(
+                "-receiver_cc_only: receivers ask for packets as NDP's do; RCCC, which grants credit by bytes, is transport.preset = \"uet-rccc\" with settings as in studies/references/uet.toml",
+            );
+        }
         let balancing = self.flags.word("-load_balancing_algo", "mixed");
         if balancing != "oblivious" {
             self.draft.remark(format!(
