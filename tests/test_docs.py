@@ -89,8 +89,9 @@ NOT_RUN = re.compile(
 #: Scenarios that take minutes: checked, but not run.
 LONG = re.compile(r'preset = "gpt-13b-like"|size = "256MB"')
 
-#: Scenarios of traces that are not in the repository; `crates/cli/tests/astra_sim.rs` makes some and runs them.
-OF_TRACES = re.compile(r'kind = "astra-sim"')
+#: Scenarios of traces and clusters in files that are not in the repository; `crates/cli/tests/astra_sim.rs` and the tests of `crates/scenario` make some
+#: and run them.
+OF_FILES = re.compile(r'kind = "(astra-sim|infragraph|simai-topology)"')
 
 
 def folder_of(page, tmp_path):
@@ -109,8 +110,8 @@ SHOWN = [(page, i) for page in PAGES for i, _ in enumerate(blocks(page, "toml"))
 @pytest.mark.parametrize(("page", "index"), SHOWN)
 def test_every_scenario_and_study_is_accepted(page, index, tmp_path):
     block = blocks(page, "toml")[index]
-    if OF_TRACES.search(block):
-        pytest.skip("traces that are not in the repository")
+    if OF_FILES.search(block):
+        pytest.skip("files that are not in the repository")
     folder = folder_of(page, tmp_path)
     # A study that names a scenario of the page before it runs that one, or any.
     for name in re.findall(r'^scenario = "(.*?)"', block, re.MULTILINE):

@@ -69,8 +69,14 @@ impl Network {
     ///
     /// # Errors
     /// If the format cannot describe this network: [`ExportFormat::HtsimTopo`] knows fat trees only, and neither it nor
-    /// [`ExportFormat::EdgeList`] links that lose packets at random.
+    /// [`ExportFormat::EdgeList`] links that lose packets at random. None says which NICs are of one host.
     pub fn export(&self, format: ExportFormat) -> Result<String, NetworkError> {
+        if self.links_per_host() > 1 {
+            let expected =
+                "a network whose hosts have one link each, as no format says which NICs are of one host";
+            let found = format!("{} links per host", self.links_per_host());
+            return Err(Invalid::new("topology", expected, found).into());
+        }
         if let (ExportFormat::EdgeList | ExportFormat::HtsimTopo, Some((link, rate))) =
             (format, self.error_rates().first())
         {
