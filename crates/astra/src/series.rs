@@ -47,34 +47,31 @@ impl Series {
         }
     }
 
-    /// The trace of a rank.
+    /// The trace of a rank; if there is none, a name that it could have.
     pub fn file(&self, rank: u32) -> PathBuf {
-        match self {
-            Series::Prefix(prefix) => {
-                let named = |ending: &str| {
-                    let mut name = prefix.as_os_str().to_owned();
-                    name.push(format!(".{rank}.{ending}"));
-                    PathBuf::from(name)
-                };
-                let there = ENDINGS.into_iter().map(named).find(|file| file.exists());
-                there.unwrap_or_else(|| named(ENDINGS[0]))
-            }
+        self.find(rank).unwrap_or_else(|| match self {
+            Series::Prefix(prefix) => with_ending(prefix, rank, ENDINGS[0]),
             Series::Numbered(pattern) => PathBuf::from(with_rank(pattern, rank)),
-            Series::Found { pattern, files } => files.get(rank as usize).unwrap_or(pattern).clone(),
-        }
+            Series::Found { pattern, .. } => pattern.clone(),
+        })
     }
 
-    /// Whether a rank has a trace.
-    fn has(&self, rank: u32) -> bool {
+    /// The trace of a rank, if it has one.
+    fn find(&self, rank: u32) -> Option<PathBuf> {
         match self {
-            Series::Found { files, .. } => (rank as usize) < files.len(),
-            _ => self.file(rank).exists(),
+            Series::Prefix(prefix) => {
+                ENDINGS.map(|ending| with_ending(prefix, rank, ending)).into_iter().find(|file| file.exists())
+            }
+            Series::Numbered(pattern) => {
+                Some(PathBuf::from(with_rank(pattern, rank))).filter(|file| file.exists())
+            }
+            Series::Found { files, .. } => files.get(rank as usize).cloned(),
         }
     }
 
     /// All of them, up to the first rank that has none.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> + '_ {
-        (0..MOST_RANKS).take_while(|&rank| self.has(rank)).map(|rank| self.file(rank))
+        (0..MOST_RANKS).map_while(|rank| self.find(rank))
     }
 
     /// How many ranks have a trace, up to the first that has none.
@@ -82,8 +79,8 @@ impl Series {
     /// # Errors
     /// If rank 0 has none, or one is missing between others.
     pub fn ranks(&self) -> Result<u32, JobError> {
-        let ranks = narrow::<u32>((0..MOST_RANKS).take_while(|&rank| self.has(rank)).count());
-        if let Some(later) = (ranks + 1..ranks + 1 + MISSING).find(|&rank| self.has(rank)) {
+        let ranks = narrow::<u32>(self.files().count());
+        if let Some(later) = (ranks + 1..ranks + 1 + MISSING).find(|&rank| self.find(rank).is_some()) {
             let problem = format!("expected the trace of rank {ranks}, as there is one of rank {later}");
             return Err(JobError::file(&self.file(ranks), problem));
         }
@@ -95,6 +92,12 @@ impl Series {
             ranks => Ok(ranks),
         }
     }
+}
+
+fn with_ending(prefix: &Path, rank: u32, ending: &str) -> PathBuf {
+    let mut name = prefix.as_os_str().to_owned();
+    name.push(format!(".{rank}.{ending}"));
+    name.into()
 }
 
 /// The first `%d` of a pattern: where it begins and ends, and the least number of its digits.

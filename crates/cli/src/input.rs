@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use netloom_record::Outcome;
 use netloom_scenario::{
-    Node, Problems, Scenario, apply_option, left_out, load_network as read_network, one_word, read,
+    Node, Problems, Scenario, Source, apply_option, left_out, load_network as read_network, one_word, read,
 };
 use netloom_units::kind::Kind;
 
@@ -34,6 +35,12 @@ impl Loaded {
 pub(crate) fn load(file: &Path, changes: &Changes) -> Result<Loaded, Failure> {
     let document = netloom_scenario::load(file, &changes.set)?;
     with_seed(document, changes.seed.as_deref())
+}
+
+/// The scenario of an outcome.
+pub(crate) fn scenario_of(dir: &Path, outcome: &Outcome) -> Result<Loaded, Failure> {
+    let file = dir.join("scenario.toml").display().to_string();
+    Loaded::read(Node::parse(&Source::new(file, outcome.scenario.clone()))?)
 }
 
 /// Reads what describes a network: a scenario file, or `kind:field=value,…`.

@@ -145,7 +145,7 @@ fn what_does_not_fit_is_refused_by_its_name() {
     assert_eq!(acks(&records), records.flows[0].packets);
 }
 
-/// The same network where receivers grant credit, and nothing is marked on the way to hosts.
+/// The same network where receivers grant credit, and links to hosts do not mark packets.
 fn with_credit(routing: &str, transport: &str, change: impl FnOnce(&mut Rccc)) -> SimConfig {
     let mut config = config(routing);
     config.transport = preset::find(transport).unwrap().transport();
@@ -192,7 +192,7 @@ fn messages_on_one_connection_with_credit_take_as_long_as_one() {
         let part = Message { stream: true, ..Message::new(15, Bytes(packets / 10 * 4086), Time(0)) };
         let ten = run(network(4), config(), Plan::of_messages(16, (0..10).map(|_| (0, part))));
         assert_eq!((ten.flows[0].packets, ten.flows[0].delivered), (packets, packets * 4086));
-        // Nobody knows that a connection is over, so its receiver grants a window more.
+        // A stream has no end that its receiver knows, so the receiver grants one more window.
         assert!(ten.totals.control.sent >= one.totals.control.sent);
         assert!(ten.totals.simulated >= one.totals.simulated);
         assert_eq!(one.flows[0].timeouts + ten.flows[0].timeouts, 0);

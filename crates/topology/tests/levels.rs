@@ -72,7 +72,7 @@ fn trees() -> impl Strategy<Value = Topology> {
 fn shuffled(network: &Network, seed: u64) -> Network {
     let mut lines: Vec<(u64, u32, u32)> = Vec::new();
     for (number, link) in (1..).zip(network.links()) {
-        let mixed = (seed | 1).wrapping_mul(number * 0x9E37_79B9_7F4A_7C15) >> 20;
+        let mixed = (seed | 1).wrapping_mul(0x9E37_79B9_7F4A_7C15u64.wrapping_mul(number)) >> 20;
         let (a, b) = if mixed & 1 == 0 { (link.a, link.b) } else { (link.b, link.a) };
         lines.push((mixed, a, b));
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use netloom_record::{FlowRecord, Outcome};
-use netloom_scenario::{Node, Scenario, Source, build_network};
+use netloom_scenario::build_network;
 use netloom_topology::Network;
 use netloom_units::Bytes;
 
@@ -13,13 +13,12 @@ use crate::args::{FctArgs, FctColumns};
 use crate::convert::standalone::{self, Way};
 use crate::failure::Failure;
 use crate::files::write_file;
+use crate::input::{Loaded, scenario_of};
 
 /// Writes the flows of an outcome.
 pub(crate) fn fct(args: &FctArgs) -> Result<(), Failure> {
     let outcome = Outcome::read(&args.dir)?;
-    let scenario_file = args.dir.join("scenario.toml").display().to_string();
-    let document = Node::parse(&Source::new(scenario_file, outcome.scenario.clone()))?;
-    let scenario = Scenario::read(&document)?;
+    let Loaded { scenario, document } = scenario_of(&args.dir, &outcome)?;
     if scenario.servers.is_some() {
         let message = format!(
             "{}: expected hosts with one NIC each, found `servers`: an fct.txt has no place for several",

@@ -6,18 +6,17 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
 
 use netloom_record::{
     ActivityRecord, ChannelRecord, CollectiveRecord, FlowRecord, Outcome, RankRecord, SampleRecord,
 };
-use netloom_scenario::{Node, Scenario, Source};
 use netloom_units::Time;
 use serde_json::{Value, json};
 
 use crate::args::PerfettoArgs;
 use crate::failure::Failure;
 use crate::files::write_file;
+use crate::input::scenario_of;
 
 /// Flows that a browser shows without trouble.
 const MOST_FLOWS: usize = 200_000;
@@ -29,6 +28,7 @@ const HOSTS: u64 = 2_000_000;
 /// Writes the trace of an outcome.
 pub(crate) fn perfetto(args: &PerfettoArgs) -> Result<(), Failure> {
     let outcome = Outcome::read(&args.dir)?;
+    let scenario = scenario_of(&args.dir, &outcome)?.scenario;
     let jobs: Vec<&str> = outcome.summary.jobs.keys().map(String::as_str).collect();
     let mut events = Events::default();
     events.add_ranks(&jobs, &outcome.ranks()?, &outcome.activities()?);
@@ -38,7 +38,7 @@ pub(crate) fn perfetto(args: &PerfettoArgs) -> Result<(), Failure> {
     if shows_flows {
         events.add_flows(&flows);
     }
-    events.add_links(&outcome.channels()?, outcome.samples()?, interval(&args.dir, &outcome)?);
+    events.add_links(&outcome.channels()?, outcome.samples()?, scenario.measure.sample);
     let trace = json!({ "displayTimeUnit": "ns", "traceEvents": events.0 });
     let out = args.out.clone().unwrap_or_else(|| args.dir.with_extension("perfetto.json"));
     write_file(&out, trace.to_string().as_bytes())?;
@@ -51,13 +51,6 @@ pub(crate) fn perfetto(args: &PerfettoArgs) -> Result<(), Failure> {
     }
     writeln!(crate::show::out(), "{line}")?;
     Ok(())
-}
-
-/// Between two samples of a channel; zero if there are none.
-fn interval(dir: &Path, outcome: &Outcome) -> Result<Time, Failure> {
-    let file = dir.join("scenario.toml").display().to_string();
-    let scenario = Scenario::read(&Node::parse(&Source::new(file, outcome.scenario.clone()))?)?;
-    Ok(scenario.measure.sample.unwrap_or_default())
 }
 
 /// The events of a trace.
@@ -86,7 +79,7 @@ impl Events {
 
     /// A slice of a process, which may overlap others.
     fn overlapping(&mut self, pid: u64, (kind, name): (&str, &str), (start, end): (Time, Time), args: Value) {
-        // Slices of one kind and process are told apart by their number.
+        // The format wants an id that is unique among slices of a kind and process.
         let id = self.0.len();
         let event = |phase: &str, at: Time, args: Value| json!({ "ph": phase, "cat": kind, "id": id, "pid": pid, "tid": 0, "name": name, "ts": us(at), "args": args });
         self.0.push(event("b", start, args));
@@ -157,10 +150,8 @@ impl Events {
     }
 
     /// What channels carried in each interval of the samples, which are in order of time and left out where nothing happened.
-    fn add_links(&mut self, channels: &[ChannelRecord], samples: Vec<SampleRecord>, interval: Time) {
-        if samples.is_empty() || interval == Time::ZERO {
-            return;
-        }
+    fn add_links(&mut self, channels: &[ChannelRecord], samples: Vec<SampleRecord>, interval: Option<Time>) {
+        let Some(interval) = interval.filter(|_| !samples.is_empty()) else { return };
         self.name(LINKS, None, "links");
         let known: BTreeMap<u32, &ChannelRecord> =
             channels.iter().map(|channel| (channel.channel, channel)).collect();

@@ -1,4 +1,4 @@
-//! Tables in memory, column by column: for those who do not read files, and on the way to a file.
+//! Tables in memory, column by column: for callers that do not read files, and before they are written to one.
 
 use std::sync::Arc;
 

@@ -142,9 +142,7 @@ impl Host {
     /// The same where one ACK may answer several packets. Out of line: elsewhere each has its own.
     #[inline(never)]
     pub(crate) fn take_to_sack(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        if ctx.world.transport.credit().is_some_and(|credit| credit.pcie.is_some())
-            && let Some(header) = self.overflows(ctx, packet)
-        {
+        if let Some(header) = self.overflows(ctx, packet) {
             return self.on_header(ctx, &header);
         }
         self.take_as::<true>(ctx, packet);

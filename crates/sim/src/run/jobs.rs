@@ -196,22 +196,14 @@ fn repetitions(plans: &[JobPlan], ranks: &[RankRecord]) -> Vec<JobRecord> {
 
 /// What ranks did when, in order of (job, rank, start).
 fn activities(logs: &[RankLog]) -> Vec<ActivityRecord> {
-    let mut names: Vec<(ActivityKind, Arc<str>)> = Vec::new();
-    let mut name = |kind: ActivityKind| match names.iter().find(|(known, _)| *known == kind) {
-        Some((_, name)) => name.clone(),
-        None => {
-            let name: Arc<str> = kind.name().into();
-            names.push((kind, name.clone()));
-            name
-        }
-    };
+    let names: [Arc<str>; 3] = ActivityKind::ALL.map(|kind| kind.name().into());
     let mut records = Vec::new();
     for log in logs {
         records.extend(log.activities.iter().map(|activity| ActivityRecord {
             job: log.job,
             rank: log.rank,
             repetition: activity.round,
-            activity: name(activity.kind),
+            activity: names[activity.kind as usize].clone(),
             start: activity.from,
             end: activity.until,
             src: activity.message.map(|(src, _)| src.into()),

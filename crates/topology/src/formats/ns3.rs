@@ -69,17 +69,11 @@ impl Ns3 {
         let nodes: u32 = reader.parse(header_line, nodes)?;
         let (switches, links): (usize, usize) =
             (reader.parse(header_line, switches)?, reader.parse(header_line, links)?);
-        // Every node is named by a link, so a header that promises more nodes than the file has bytes is wrong.
-        if nodes as usize > reader.text.len() {
-            return Err(reader.error(header_line, format!("{nodes} nodes, but the file cannot name so many")));
-        }
+        reader.check_nodes(header_line, nodes)?;
         if self.nics == 0 {
             return Err(netloom_units::Invalid::new("nics", "at least 1", 0).into());
         }
-        let id = |line: usize, word: &str| match reader.parse::<u32>(line, word)? {
-            id if id < nodes => Ok(id as usize),
-            id => Err(reader.error(line, format!("expected a node below {nodes}, found {id}"))),
-        };
+        let id = |line: usize, word: &str| reader.node(line, word, nodes);
 
         let mut is_host = vec![true; nodes as usize];
         if switches > 0 {

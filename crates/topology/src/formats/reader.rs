@@ -43,6 +43,22 @@ impl Reader {
         word.parse().map_err(|error| self.error(line, format!("\"{word}\": {error}")))
     }
 
+    /// Refuses a number of nodes of which the file is too short to name each, as every node is named by a link.
+    pub(crate) fn check_nodes(&self, line: usize, nodes: u32) -> Result<(), NetworkError> {
+        if nodes as usize <= self.text.len() {
+            return Ok(());
+        }
+        Err(self.error(line, format!("{nodes} nodes, but the file is too short to name them")))
+    }
+
+    /// Reads the id of a node, of which there are so many.
+    pub(crate) fn node(&self, line: usize, word: &str, nodes: u32) -> Result<usize, NetworkError> {
+        match self.parse::<u32>(line, word)? {
+            id if id < nodes => Ok(id as usize),
+            id => Err(self.error(line, format!("expected a node below {nodes}, found {id}"))),
+        }
+    }
+
     /// The file's name without its directories, for the network's name.
     pub(crate) fn file_name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()

@@ -82,11 +82,7 @@ fn parse(reader: &Reader) -> Result<GraphFile, NetworkError> {
         let expected = "expected \"NODES GPUS_PER_SERVER NVSWITCHES SWITCHES LINKS GPU_TYPE\", such as \"66 8 4 30 512 H100\"";
         return Err(reader.error(header_line, format!("{expected}, found `{}` as the type", shorten(kind))));
     }
-    // Every node is named by a link, so a header that promises more nodes than the file has bytes is wrong.
-    if nodes as usize > reader.text.len() {
-        let message = format!("{nodes} nodes, but the file cannot name so many");
-        return Err(reader.error(header_line, message));
-    }
+    reader.check_nodes(header_line, nodes)?;
     let gpus = u64::from(nodes).checked_sub(u64::from(nvswitches) + u64::from(switches));
     let gpus = gpus.filter(|gpus| per_server > 0 && gpus.is_multiple_of(per_server.into()) && *gpus > 0);
     let Some(gpus) = gpus else {
@@ -95,10 +91,7 @@ fn parse(reader: &Reader) -> Result<GraphFile, NetworkError> {
         );
         return Err(reader.error(header_line, message));
     };
-    let id = |(line, word): Word<'_>| match reader.parse::<u32>(line, word)? {
-        id if id < nodes => Ok(id as usize),
-        id => Err(reader.error(line, format!("expected a node below {nodes}, found {id}"))),
-    };
+    let id = |(line, word): Word<'_>| reader.node(line, word, nodes);
     let mut kinds = vec![Node::Gpu; nodes as usize];
     for (count, kind, name) in
         [(nvswitches, Node::NvSwitch, "the NVSwitches' ids"), (switches, Node::Switch, "the switches' ids")]
@@ -244,7 +237,7 @@ mod tests {
             ("9 2 2 3 10 H100", "9 2 20 3 10 H100", ":1: expected NODES to be"),
             ("9 2 2 3 10 H100", "9 4 2 3 10 H100", ":1: NVSwitch 4 joins 2 GPUs: expected all 4 of a server"),
             ("9 2 2 3 10 H100", "9 2 2 3 11 H100", "the file ends where it should have 11 links"),
-            ("9 2 2 3 10 H100", "900000 2 2 3 10 H100", "the file cannot name so many"),
+            ("9 2 2 3 10 H100", "900000 2 2 3 10 H100", "the file is too short to name them"),
             ("4 5 6 7 8 \n", "4 4 6 7 8\n", ":2: the NVSwitches' ids: node 4 is named twice"),
             ("4 5 6 7 8 \n", "4 5 6 7 9\n", ":2: expected a node below 9, found 9"),
             ("2 5 2880Gbps", "2 4 2880Gbps", ":1: NVSwitch 4 joins 3 GPUs"),

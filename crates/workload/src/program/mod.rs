@@ -171,7 +171,7 @@ impl RankProgram {
 enum Nics {
     /// That of the server's rule.
     Chosen,
-    /// That to which the CPU of the send belongs: so many consecutive CPUs to each.
+    /// That of the CPU on which the send runs; each NIC has this many consecutive CPUs.
     OfCpus(u16),
     /// That of the send.
     Given,

@@ -58,6 +58,9 @@ pub enum ActivityKind {
 }
 
 impl ActivityKind {
+    /// Every state, in the order of its number.
+    pub const ALL: [Self; 3] = [Self::Computing, Self::Sending, Self::Waiting];
+
     /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {

@@ -104,6 +104,14 @@ struct Axis {
     choices: Vec<(String, String)>,
 }
 
+impl Axis {
+    /// Settings without those of this axis: a network takes the place of the first one, as its fields are others.
+    fn without(&self, sets: &[String]) -> Vec<String> {
+        let own = format!("{}=", self.name);
+        sets.iter().filter(|set| !set.starts_with(&own)).cloned().collect()
+    }
+}
+
 fn axes() -> Vec<Axis> {
     fn kinds<K: Kind>(name: &'static str) -> Axis {
         words(name, K::NAMES.iter().copied())
@@ -216,9 +224,7 @@ pub(super) fn section(chapter: &Chapter, entry: &KindInfo) -> String {
     let mut reasons = Reasons::default();
     for axis in axes().iter().filter(|axis| is_another(&path, axis.name)) {
         let (mut accepted, mut helped, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-        // A network takes the place of the first one: its fields are others.
-        let is_kept = |set: &&String| !set.starts_with(&format!("{}=", axis.name));
-        let kept: Vec<String> = base.iter().filter(is_kept).cloned().collect();
+        let kept = axis.without(&base);
         for (set, name) in &axis.choices {
             let sets: Vec<String> = kept.iter().cloned().chain([set.clone()]).collect();
             let Some(reason) = refusal(&sets) else {
@@ -284,8 +290,7 @@ fn section_of_surroundings(path: &str, base: &[String]) -> String {
     let (mut rows, mut all) = (String::new(), Vec::new());
     let mut reasons = Reasons::default();
     for axis in axes().iter().filter(|axis| SURROUNDED.contains(&axis.name) && axis.name != path) {
-        let is_kept = |set: &&String| !set.starts_with(&format!("{}=", axis.name));
-        let kept: Vec<String> = base.iter().filter(is_kept).cloned().collect();
+        let kept = axis.without(base);
         let mut refused = Vec::new();
         for (set, name) in &axis.choices {
             let refusal = |kept: &[String]| {

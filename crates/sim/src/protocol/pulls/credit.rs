@@ -17,18 +17,18 @@ use crate::protocol::pulls::host::rate_towards;
 use crate::protocol::pulls::queue::{CreditPulls, PullDue};
 use crate::world::World;
 
-/// What a receiver knows of the way from a sender.
+/// What is known of the idle path from a sender to its receiver.
 fn path_facts(world: &World, src: HostId, dst: HostId) -> PathFacts {
     world.path_facts(&world.idle_path(src, dst))
 }
 
-/// The round-trip time by which a receiver of that sender's packets goes.
+/// The round-trip time that a receiver assumes for packets of a sender.
 fn network_rtt(world: &World, config: &Rccc, src: HostId, dst: HostId) -> Time {
     config.network_rtt.unwrap_or_else(|| path_facts(world, src, dst).base_rtt)
 }
 
 impl Host {
-    /// A packet, its header or a request has come for a receiver, and says how far its sender should be granted credit.
+    /// A packet, its header or a request has arrived for a receiver, and says how far its sender should be granted credit.
     pub(super) fn note_target(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -40,7 +40,7 @@ impl Host {
         let Host { protocols, receivers, random, .. } = self;
         let credit = protocols.pulls.credit.get_or_insert_with(|| Box::new(CreditPulls::new(ctx.now)));
         if let Some(oversubscribed) = &config.oversubscribed {
-            let rtt = network_rtt(ctx.world, config, packet.src, ctx.id);
+            let rtt = || network_rtt(ctx.world, config, packet.src, ctx.id);
             credit.rate.advance(oversubscribed, ctx.now, rtt, || random.random());
             let Packet { flags, .. } = packet;
             credit.rate.on_arrival(is_header, flags.is_marked(), flags.is_at_last_hop());
@@ -69,7 +69,7 @@ impl Host {
             let rate = rate_towards(ctx.world, ctx.id);
             let mut share = 1.0;
             if let Some(oversubscribed) = &config.oversubscribed {
-                let rtt = network_rtt(ctx.world, config, whom.src, ctx.id);
+                let rtt = || network_rtt(ctx.world, config, whom.src, ctx.id);
                 credit.rate.advance(oversubscribed, ctx.now, rtt, || random.random());
                 share = credit.rate.rate();
             }
@@ -88,7 +88,7 @@ impl Host {
         }
     }
 
-    /// A data packet has come to a host with a bus: what is left of it if the bus has no room.
+    /// A data packet has arrived: its header, if it is at a host whose bus has no room for it.
     pub(crate) fn overflows(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,

@@ -34,7 +34,7 @@ const LEAST: f64 = 0.01;
 /// How much of its fair share a receiver keeps at least.
 const OF_FAIR: f64 = 0.9;
 
-/// After so many doublings the pace has grown to that of any link.
+/// More doublings change nothing: the pace is then that of the link, whatever it was.
 const MOST_DOUBLINGS: i32 = 64;
 
 /// Round-trip times between two looks, on average.
@@ -104,8 +104,18 @@ impl ReceiverRate {
         }
     }
 
-    /// Looks at what has arrived, as often as it is due by `now`. `drawn` gives numbers from 0 to 1.
-    pub fn advance(&mut self, config: &Oversubscribed, now: Time, rtt: Time, mut drawn: impl FnMut() -> f64) {
+    /// Looks at what has arrived, as often as it is due by `now`. `rtt` gives the round-trip time, and is asked only then; `drawn` gives numbers from 0 to 1.
+    pub fn advance(
+        &mut self,
+        config: &Oversubscribed,
+        now: Time,
+        rtt: impl FnOnce() -> Time,
+        mut drawn: impl FnMut() -> f64,
+    ) {
+        if self.due > now {
+            return;
+        }
+        let rtt = rtt();
         while self.due <= now {
             self.look(config);
             #[expect(

@@ -62,7 +62,7 @@ impl HostBus {
         self.next = (self.backlog > 0).then(|| next.saturating_add(Time(taken.saturating_mul(takes))));
     }
 
-    /// A packet of `size` bytes has come by a link whose full packets are that large; returns whether it finds room.
+    /// A packet of `size` bytes has arrived; `of_link` is the link's rate and the size of its full packets. Returns whether there is room for it.
     pub fn on_arrival(&mut self, config: &Pcie, now: Time, of_link: (Rate, Bytes), size: Bytes) -> bool {
         self.advance(config, now, of_link);
         if self.backlog + size.0 > config.buffer.0 {

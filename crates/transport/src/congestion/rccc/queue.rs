@@ -53,7 +53,7 @@ pub struct Grant {
 }
 
 impl CreditQueue {
-    /// Whether nobody is to get anything.
+    /// Whether no sender is to get a PULL.
     pub fn is_empty(&self) -> bool {
         self.active.is_empty() && self.idle.is_empty()
     }
@@ -80,7 +80,7 @@ impl CreditQueue {
         }
     }
 
-    /// The next PULL, if anybody is to get one.
+    /// The next PULL, if any sender is to get one.
     pub fn next(&mut self, config: &Rccc) -> Option<Grant> {
         let most = config.quanta_per_pull();
         if let Some(receiver) = self.active.pop_front() {

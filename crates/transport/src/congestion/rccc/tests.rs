@@ -152,7 +152,7 @@ fn a_receiver_grants_what_is_asked_for_in_turn_and_then_more() {
     assert_eq!(next(&mut queue).map(|grant| grant.2), Some(64));
     queue.on_target(5, 200, true, ahead);
     assert_eq!(next(&mut queue).map(|grant| grant.2), Some(0));
-    // Nobody asks for what has come, and a new flow counts from the beginning.
+    // What has arrived is not asked for again, and a new flow counts from 0.
     queue.on_target(5, 5000, false, ahead);
     queue.clear(5);
     assert_eq!(next(&mut queue), None);
@@ -177,7 +177,7 @@ fn a_receiver_slows_down_by_marks_and_by_trims_before_the_last_hop() {
     let rtt = Time::from_us(10);
     // The interval is 1.5 round trips where 0.5 is drawn.
     let look = |state: &mut ReceiverRate, turn: u64| {
-        state.advance(&config, Time::from_us(15 * turn), rtt, || 0.5);
+        state.advance(&config, Time::from_us(15 * turn), || rtt, || 0.5);
         state.rate()
     };
     assert_eq!(look(&mut state, 0), 1.0);
