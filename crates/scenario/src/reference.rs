@@ -102,7 +102,8 @@ pub fn reference() -> Vec<Chapter> {
 /// What stands before all tables.
 fn head() -> Chapter {
     let fields = crate::schema::head();
-    let table = serde_json::json!({ "properties": fields, "description": "Fields of a scenario that stand before its tables." });
+    let table =
+        serde_json::json!({ "properties": fields, "description": "Fields of a scenario before its tables." });
     let doc = "What a scenario is called, and the seed of its random choices.";
     Chapter {
         file: FILE,

@@ -42,12 +42,12 @@ pub struct TransportOptions {
     pub ack_every: u32,
     /// A packet is acknowledged after this long even if too few have come since; matters only if `ack_every` is above 1.
     pub ack_delay: Time,
-    /// Least retransmission timeout. The timeout follows RFC 6298 and counts from the departure of the oldest packet in flight. It is armed
+    /// Minimum retransmission timeout. The timeout follows RFC 6298 and counts from the departure of the oldest packet in flight. It is armed
     /// only where the fabric can lose packets, a go-back-N receiver may discard them, or one ACK answers several packets in any order (`pds`).
     pub rto_min: Time,
     /// Retransmission timeout before the first round-trip time is known.
     pub rto_initial: Time,
-    /// Largest retransmission timeout, however many there were in a row; absent: 64 times the first one. RFC 6298 (2.5) requires 60 s or
+    /// Largest retransmission timeout, after any number of timeouts in a row; absent: 64 times the first one. RFC 6298 (2.5) requires 60 s or
     /// more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto_max: Option<Time>,
@@ -69,7 +69,7 @@ pub struct TransportOptions {
     pub handshake: bool,
     /// A host handles arrivals at most once in this time (interrupt throttling): what arrives earlier waits, ACKs too. Absent: at once.
     ///
-    /// Times of arrival are then the times at which the host looks; the ideal completion time does not include the wait. FatPaths' TCP runs
+    /// Times of arrival are then the times at which the host handles the packets; the ideal completion time does not include the wait. FatPaths' TCP runs
     /// have 10 us.
     pub interrupt_interval: Option<Time>,
     /// Whether packets wait in a queue of the NIC, and in which order they leave it. With a queue the transport hands over at once what

@@ -33,7 +33,8 @@ pub struct Measure {
     /// Count the same at a flow's first switch, by arrivals: `switch_gaps.parquet`; and the packets and flowlets of every flow at every switch that
     /// they come to: `flowlets.parquet`, which switches that choose by flowlets make in any case. A flowlet begins behind a gap as long as the flowlet threshold, of routing or HF²T.
     pub switch_gaps: bool,
-    /// Write what every rank of a program does when: computing, sending, or waiting for a message: `activities.parquet`. Ranks of `astra-sim` and of patterns without a program
+    /// Write what every rank of a program does over time: computing, sending, or waiting for a message: `activities.parquet`. Ranks of `astra-sim`
+    /// and of patterns without a program
     /// have none.
     pub activities: bool,
     /// Upper bounds of the flow-size bins of the summary, ascending; absent: bins at powers of ten.
@@ -49,7 +50,7 @@ pub struct Measure {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelName {
-    /// What the summary calls it.
+    /// Its name in the summary.
     pub name: String,
     /// Sending node.
     pub from: String,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Facts, GivesUp, LossDetection, ReliabilityConfig, Takes};
 /// Selective repeat with an ideal reorder buffer: packets are taken in any order and acknowledged one by one, so that a sender knows each
 /// hole. Where the fabric loses nothing, reordering costs nothing (the Flowcut evaluation charges it to no scheme). Where it can lose
-/// packets, a hole is taken for a loss once `reorder_threshold` packets sent later have arrived, or by `rack`; the retransmission timeout
+/// packets, a hole counts as a loss once `reorder_threshold` packets sent later have arrived, or by `rack`; the retransmission timeout
 /// is the last resort. Only what is lost is sent again.
 ///
 /// Losses are looked for only where the fabric can lose packets: a lossy fabric with a `buffer`, one that trims, or one with faults. With

@@ -49,7 +49,7 @@ use crate::plan::{Plan, Setting};
 #[serde(deny_unknown_fields, default)]
 pub struct TrainingStep {
     /// A model with a layout, of which single fields can be set otherwise: `gpt-13b-like` (for 128 GPUs), `dense-70b-like` (for 1,024) or
-    /// `mixtral-8x7b-like` (for 64). If not given, a small model for trying things: 2 layers, hidden 512.
+    /// `mixtral-8x7b-like` (for 64). If not given, a small model for first tests: 2 layers, hidden 512.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<TrainingPreset>,
     /// Number of layers; a multiple of `pipeline`. 2 if not given here or by the preset.
@@ -106,7 +106,7 @@ pub struct TrainingStep {
     /// Stages of the pipeline; 1 if not given here or by the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<u32>,
-    /// Data-parallel ranks; as many as there are GPUs for if not given. GPUs beyond `tensor` × `context` × `data` × `pipeline` do nothing.
+    /// Data-parallel ranks; as many as the GPUs allow if not given. GPUs beyond `tensor` × `context` × `data` × `pipeline` do nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<u32>,
     /// Expert-parallel ranks, a divisor of `experts` and of `context` × `data`; 1 if not given here or by the preset.
@@ -139,7 +139,7 @@ pub struct TrainingStep {
     pub times: Option<Vec<LayerTime>>,
     /// How collectives are done, as for the workload `gpu-collective`. Those that an algorithm is not for are done as by `auto`.
     pub algorithm: Method,
-    /// Parts of a collective that go on side by side, as NCCL's channels; 1 if not given.
+    /// Parts of a collective that are sent in parallel, like NCCL's channels; 1 if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channels: Option<u32>,
     /// Pieces of each part, two at a time; 1 if not given.
