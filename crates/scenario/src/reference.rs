@@ -84,7 +84,7 @@ pub fn reference() -> Vec<Chapter> {
         table::<Job>(
             "jobs",
             "jobs",
-            "Jobs: work with an end, on ranks of its own; each `[[jobs]]` table is one job.",
+            "Jobs: workloads that end, each on its own ranks; each `[[jobs]]` table is one job.",
         ),
         table::<Straggler>(
             "stragglers",
@@ -104,7 +104,7 @@ fn head() -> Chapter {
     let fields = crate::schema::head();
     let table =
         serde_json::json!({ "properties": fields, "description": "Fields of a scenario before its tables." });
-    let doc = "What a scenario is called, and the seed of its random choices.";
+    let doc = "The name of a scenario, and the seed of its random choices.";
     Chapter {
         file: FILE,
         name: "scenario",

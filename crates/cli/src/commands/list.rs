@@ -140,7 +140,7 @@ fn written_chapters() -> Vec<Chapter> {
     chapters.extend(netloom_study::reference());
     let doc = "Which paths the traffic may take, for `netloom throughput` and studies of networks.";
     chapters.push(option::<netloom_throughput::Routing>("throughput --routing", "--routing", doc));
-    let doc = "The traffic a network is asked to carry, for `netloom throughput` and studies of networks.";
+    let doc = "The traffic that a network carries, for `netloom throughput` and studies of networks.";
     chapters.push(option::<netloom_throughput::Traffic>("throughput --traffic", "--traffic", doc));
     chapters
 }
