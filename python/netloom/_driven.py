@@ -14,7 +14,7 @@ from netloom._run import taken
 
 
 class Completion(NamedTuple):
-    """A flow is over: its last byte has arrived at its receiver or, if that is asked for, its last ACK at its sender."""
+    """A flow is over: its last byte has arrived at its receiver or, if requested, its last ACK at its sender."""
 
     #: What was given to :meth:`Simulation.start`.
     tag: Any
@@ -36,21 +36,21 @@ class Completion(NamedTuple):
 
 
 class Simulation:
-    """A run that is driven: flows start, and their completions arrive, in the middle of it.
+    """A driven run: the program starts flows and receives their completions during the run.
 
     >>> sim = netloom.Simulation({"topology": {"kind": "fat-tree", "k": 4}})
     >>> sim.start(0, 9, "1MiB", tag="request")
     >>> done = sim.next_completion()
-    >>> sim.start(done.dst, done.src, "64KiB", tag="answer")  # at the very instant at which the request was whole
+    >>> sim.start(done.dst, done.src, "64KiB", tag="answer")  # at the instant at which the request was complete
     >>> sim.next_completion().fct_ps
 
     Times are whole picoseconds, or text such as ``"10us"``; sizes are bytes, or text such as ``"64KiB"``. The outcome is, byte
-    by byte, that of a run with the same flows in a list. A scenario without a workload has none (``idle``); what a workload sends
-    is sent beside the driven flows.
+    by byte, that of a run with the same flows in a list. If the scenario has no workload, only the driven flows
+    are sent (``idle``); otherwise those of the workload are sent as well.
 
-    Without a *reaction time* the run goes event by event, as a flow may start at the very instant of a completion: a packet-hop costs
-    many times as much as with :func:`netloom.run`. With one, such as ``reaction="2us"``, no flow starts because of a completion
-    earlier than that after it, and a packet-hop costs little more than with :func:`netloom.run`.
+    Without a *reaction time* the run proceeds event by event, because a flow may start at the same instant as a completion: a
+    packet-hop costs many times as much as with :func:`netloom.run`. With one, such as ``reaction="2us"``, no flow that reacts to a
+    completion starts earlier than that time after it, and a packet-hop costs little more than with :func:`netloom.run`.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Simulation:
         threads: int = 1,
         acknowledged: bool = False,
     ) -> None:
-        """Makes the nodes of a Scenario, a dict of its fields, or a scenario file; no time has passed yet.
+        """Creates the network of a Scenario, a dict of its fields, or a scenario file; no time has passed yet.
 
         ``threads`` may be more than 1 with a reaction time. With ``acknowledged`` every flow completes twice: when its last byte has arrived, and when its sender has the
         last ACK.

@@ -398,7 +398,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "flowcut-artefact-ft",
-        doc: "Flowcut with the constants of its authors' fat-tree simulator: alpha 0.12, average kept, the least RTT per flow from that of the idle path \
+        doc: "Flowcut with the constants of its authors' fat-tree simulator: alpha 0.12, average kept, the minimum RTT per flow from that of the idle path \
               on, tails drained too. Its hosts are transport \"flowcut-artefact-ft\".",
         expand: || {
             flowcut_nic(flowcut::Flowcut {

@@ -19,7 +19,7 @@ pub struct SelectiveRepeat {
     /// A packet is lost once this many packets that were sent later have arrived (RFC 5681, RFC 6675). With `rack` this holds until reordering
     /// is seen.
     pub reorder_threshold: u32,
-    /// Whether time decides as well as the threshold, as RACK-TLP does (RFC 8985): a packet is lost if it is late by a quarter of the least
+    /// Whether time decides as well as the threshold, as RACK-TLP does (RFC 8985): a packet is lost if it is late by a quarter of the minimum
     /// round-trip time, or by more quarters, up to a whole smoothed one, after needless retransmissions; and if nothing has come back for
     /// two round-trip times, a probe finds out whether the tail is lost. Where routing sprays packets, reordering counts as seen from the
     /// start.

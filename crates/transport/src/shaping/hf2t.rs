@@ -26,7 +26,7 @@ use super::{Facts, ShapingConfig, Spacing};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hf2t {
-    /// The least gap that begins a new flowlet, F_th; absent: one picosecond more than `routing.granularity.gap`, at which the path is kept.
+    /// The smallest gap that begins a new flowlet, F_th; absent: one picosecond more than `routing.granularity.gap`, at which the path is kept.
     pub flowlet: Option<Time>,
     /// Added to a stretched gap, against jitter on the first hop.
     pub margin: Time,
