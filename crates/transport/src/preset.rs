@@ -272,7 +272,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "purified",
-        doc: "FatPaths' purified transport (Besta et al., SC'20): as ndp with a first window of 8 packets, what is sent again goes before other data, \
+        doc: "FatPaths' purified transport (Besta et al., SC'20): as ndp with a first window of 8 packets, retransmissions go before other data, \
               and a trimmed packet asks for another path. Needs a fabric with fabric.queue = \"trimming\"; meant for layers.",
         expand: || ndp(Trimmed { priority: true, reroute: true, ..Trimmed::default() }, 8),
     },

@@ -26,8 +26,8 @@ use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// No timer makes a receiver send an ACK that is not due yet. If the packets of a flow leave far apart, because many flows share its NIC, set a
 /// longer timeout or a smaller `ack_bytes`; otherwise packets are sent twice.
 ///
-/// Works with the congestion controls that use windows, rates or credit (`rccc`). Left out: requests to send where no credit is missing, for which
-/// the timeout stands in; probes and fast loss
+/// Works with the congestion controls that use windows, rates or credit (`rccc`). Left out: requests to send where no credit is missing, which the timeout replaces;
+/// probes and fast loss
 /// recovery without trimming (SLEEK); the receiver's window penalty. Messages of a connection are frames of a stream; a connection keeps its window and its credit between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

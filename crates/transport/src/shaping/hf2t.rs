@@ -47,7 +47,7 @@ pub struct Hf2t {
     pub short_run: u32,
     /// Packets since the last gap above which gaps are stretched more often (the paper's max_thr).
     pub long_run: u32,
-    /// Whether gaps that are long enough by themselves end a run of packets, too. The paper's text counts on over them.
+    /// Whether gaps that are long enough by themselves end a run of packets, too. The paper's text continues to count across them.
     pub natural_gaps: bool,
 }
 

@@ -35,7 +35,7 @@ pub struct GpuCollective {
     pub group_stride: u32,
     /// Parts of the data that are sent in parallel, like NCCL's channels. Each ring begins at another GPU of the servers.
     pub channels: u32,
-    /// Pieces of each part that follow each other, two at a time, so that a rank passes one on while the next one comes.
+    /// Pieces of each part that follow each other, two at a time, so that a rank forwards one while the next one arrives.
     pub chunks: u32,
     /// How often it is done; a rank begins the next one when it has finished its part.
     pub repeat: u32,

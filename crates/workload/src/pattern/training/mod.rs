@@ -94,7 +94,7 @@ pub struct TrainingStep {
     /// Format of activations and parameters; `bf16` if not given here or by the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dtype: Option<Dtype>,
-    /// Format in which gradients are added up; as `dtype` if not given here or by the preset.
+    /// Format in which gradients are reduced; as `dtype` if not given here or by the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradient_dtype: Option<Dtype>,
     /// Tensor-parallel ranks; 1 if not given here or by the preset.
@@ -119,7 +119,7 @@ pub struct TrainingStep {
     /// Stage of ZeRO, 0 to 3 (2 and 3 without a pipeline); 1 if not given here or by the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zero: Option<u8>,
-    /// Whether gradients are added up while the layers before are computed, activations sent and parameters gathered while the GPU goes on; true if
+    /// Whether gradients are reduced while earlier layers are computed, and activations sent and parameters gathered while the GPU computes; true if
     /// not given. The all-gather of ZeRO 1 and 2 comes at the end of the step in either case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<bool>,
@@ -129,7 +129,7 @@ pub struct TrainingStep {
     /// Highest speed of a GPU, in 10¹² operations per second; 989 (an H100 with bf16, NVIDIA H100 data sheet) if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_tflops: Option<f64>,
-    /// The part of it that is reached; 0.5 if not given. A layer takes b s (24 h² + 4 s h) operations forward for a GPT (Narayanan et al., SC 2021),
+    /// The share of it that is reached; 0.5 if not given. A layer takes b s (24 h² + 4 s h) operations forward for a GPT (Narayanan et al., SC 2021),
     /// twice as many backward, divided among its tensor- and context-parallel ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<f64>,
