@@ -67,7 +67,8 @@ impl Tables {
             ));
         }
         if let Some(outcome) = outcome_around(&tables.dir) {
-            let reason = format!("it is inside the outcome {}; choose a folder beside it", outcome.display());
+            let reason =
+                format!("it is inside the outcome {}; choose a folder next to it", outcome.display());
             return Err(unwritable(dir, &reason));
         }
         tables.is_there()?;

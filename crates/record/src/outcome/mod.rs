@@ -90,7 +90,7 @@ pub enum OutcomeError {
         is: &'static str,
     },
     /// The path is inside an outcome, which holds nothing but what belongs to it.
-    #[error("{} is inside the outcome {}; choose a folder beside it", path.display(), outcome.display())]
+    #[error("{} is inside the outcome {}; choose a folder next to it", path.display(), outcome.display())]
     Inside {
         /// The path.
         path: PathBuf,
