@@ -186,7 +186,7 @@ fn unknown(name: &str, chapters: &[Chapter], places: &[Place]) -> Problem {
     let values = places.iter().flat_map(|place| place.field.values.iter().map(|value| value.name.as_str()));
     let problem = Problem::new(
         "",
-        format!("no kind, preset, field or value is called or mentions `{}`", shorten(name)),
+        format!("no kind, preset, field or value has the name `{}` or mentions it", shorten(name)),
     );
     problem.help(suggest(name, names.chain(fields).chain(values)))
 }

@@ -92,8 +92,9 @@ impl Tables {
         let is_table = |name: &str| PathsReport::TABLES.iter().any(|table| name == file_name(table));
         match found.iter().find(|(name, is_file)| !is_file || !is_table(name)) {
             Some((name, _)) => {
-                let reason =
-                    format!("it holds `{name}`, which is no table of `netloom paths`; choose another folder");
+                let reason = format!(
+                    "it contains `{name}`, which is not a table of `netloom paths`; choose another folder"
+                );
                 Err(unwritable(&self.dir, &reason))
             }
             None => Ok(!found.is_empty()),
