@@ -1,4 +1,4 @@
-"""What docs/tutorial/own-scheme.md says of additions of one's own, done with a copy of the sources."""
+"""What docs/tutorial/own-scheme.md says about additions, applied to a copy of the sources."""
 
 import os
 import re

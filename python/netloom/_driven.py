@@ -14,7 +14,7 @@ from netloom._run import taken
 
 
 class Completion(NamedTuple):
-    """A flow is over: its last byte has arrived at its receiver or, if that is asked for, its last ACK at its sender."""
+    """A flow is complete: its last byte has arrived at its receiver or, if requested, its last ACK at its sender."""
 
     #: What was given to :meth:`Simulation.start`.
     tag: Any
@@ -31,26 +31,26 @@ class Completion(NamedTuple):
 
     @property
     def fct_ps(self) -> int:
-        """The flow completion time in picoseconds; of an acknowledged flow, that until its sender knows."""
+        """The flow completion time in picoseconds; for the event of the acknowledgement, the time until the sender has the last ACK."""
         return self.time_ps - self.start_ps
 
 
 class Simulation:
-    """A run that is driven: flows start, and their completions arrive, in the middle of it.
+    """A driven run: the program starts flows and receives their completions during the run.
 
     >>> sim = netloom.Simulation({"topology": {"kind": "fat-tree", "k": 4}})
     >>> sim.start(0, 9, "1MiB", tag="request")
     >>> done = sim.next_completion()
-    >>> sim.start(done.dst, done.src, "64KiB", tag="answer")  # at the very instant at which the request was whole
+    >>> sim.start(done.dst, done.src, "64KiB", tag="answer")  # at the instant at which the request was complete
     >>> sim.next_completion().fct_ps
 
     Times are whole picoseconds, or text such as ``"10us"``; sizes are bytes, or text such as ``"64KiB"``. The outcome is, byte
-    by byte, that of a run with the same flows in a list. A scenario without a workload has none (``idle``); what a workload sends
-    is sent beside the driven flows.
+    by byte, that of a run with the same flows in a list. If the scenario has no workload, only the driven flows
+    are sent (``idle``); otherwise those of the workload are sent as well.
 
-    Without a *reaction time* the run goes event by event, as a flow may start at the very instant of a completion: a packet-hop costs
-    many times as much as with :func:`netloom.run`. With one, such as ``reaction="2us"``, no flow starts because of a completion
-    earlier than that after it, and a packet-hop costs little more than with :func:`netloom.run`.
+    Without a *reaction time* the run proceeds event by event, because a flow may start at the same instant as a completion: a
+    packet-hop costs many times as much as with :func:`netloom.run`. With one, such as ``reaction="2us"``, no flow that reacts to a
+    completion starts earlier than that time after it, and a packet-hop costs little more than with :func:`netloom.run`.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Simulation:
         threads: int = 1,
         acknowledged: bool = False,
     ) -> None:
-        """Makes the nodes of a Scenario, a dict of its fields, or a scenario file; no time has passed yet.
+        """Creates the network of a Scenario, a dict of its fields, or a scenario file; no time has passed yet.
 
         ``threads`` may be more than 1 with a reaction time. With ``acknowledged`` every flow completes twice: when its last byte has arrived, and when its sender has the
         last ACK.
@@ -72,12 +72,12 @@ class Simulation:
 
     @property
     def now_ps(self) -> int:
-        """The instant that the run has come to, in picoseconds: everything before it has happened."""
+        """The current simulated time in picoseconds: everything before it has happened."""
         return self._run.now()
 
     @property
     def earliest_start_ps(self) -> int:
-        """When a flow may start at the earliest, in picoseconds: now or, with a reaction time, that long after the last completion."""
+        """The earliest time at which a flow may start, in picoseconds: now or, with a reaction time, that long after the last completion."""
         return self._run.earliest_start()
 
     def start(
@@ -90,13 +90,13 @@ class Simulation:
         at: int | str | None = None,
         traffic_class: int = 0,
     ) -> None:
-        """Starts a flow of ``size`` bytes from host ``src`` to host ``dst``, as early as it may start or at a later time.
+        """Starts a flow of ``size`` bytes from host ``src`` to host ``dst``, at the earliest possible time or later.
 
-        A flow of no bytes is one packet. A flow from a host to itself does not enter the network: it completes when it starts, and is not in the outcome.
+        A flow of zero bytes is one packet. A flow from a host to itself does not enter the network: it completes when it starts, and is not in the outcome.
 
         Where the scenario's ``servers`` have several NICs, ``src`` and ``dst`` are servers, and the flow completes with its last part.
 
-        ``tag`` is what the flow's completion will carry.
+        ``tag`` is returned with the flow's completion.
         """
         src, dst = whole("src", src, 0, 2**32 - 1), whole("dst", dst, 0, 2**32 - 1)
         traffic_class = whole("traffic_class", traffic_class, 0, 255)
@@ -108,7 +108,7 @@ class Simulation:
     def start_many(self, flows: Iterable[tuple]) -> None:
         """Starts many flows in one call, which takes less time than one call for each: all of them or, on an error, none.
 
-        Each is ``(src, dst, size, tag)``, with ``at`` and ``traffic_class`` behind it if need be, all as :meth:`start` has them; ``at`` may be None.
+        Each is ``(src, dst, size, tag)``, optionally followed by ``at`` and ``traffic_class``, all as for :meth:`start`; ``at`` may be None.
         """
         now, orders, known = self.earliest_start_ps, [], []
         for place, flow in enumerate(flows):
@@ -124,14 +124,14 @@ class Simulation:
         self._flows += known
 
     def run_until(self, time: int | str | None = None) -> None:
-        """Lets everything happen that happens before ``time``; without a time, until nothing is left to happen."""
+        """Handles all events before ``time``; without a time, all events."""
         self._run.run_until(None if time is None else _picoseconds("time", time))
 
     def next_completion(self, until: int | str | None = None) -> Completion | None:
-        """The next completion in order of time that was not given yet; the run goes on to it if need be.
+        """The next completion, in order of time, that has not been returned yet; the run continues up to it if necessary.
 
-        None if there is none before ``until``; then the run has come to ``until``. Without it, None says that nothing is left to
-        happen.
+        None if there is none before ``until``; then the run has reached ``until``. Without ``until``, None means that
+        no events are left.
         """
         found = self._run.next_completion(None if until is None else _picoseconds("until", until))
         if found is None:
@@ -142,14 +142,14 @@ class Simulation:
         return Completion(tag, src, dst, size, start, time, event)
 
     def finish(self) -> Outcome:
-        """Ends the run where it is and gives its outcome."""
+        """Ends the run at the current time and returns its outcome."""
         return Outcome(self._run.finish())
 
 
 def _complete(place: int, flow: tuple) -> tuple:
     """A flow of a list with what it leaves out."""
     if not isinstance(flow, tuple | list) or not 4 <= len(flow) <= 6:
-        expected = "(src, dst, size, tag), with at and traffic_class behind it if need be"
+        expected = "(src, dst, size, tag), optionally followed by at and traffic_class"
         raise TypeError(f"flows[{place}]: expected {expected}, found {flow!r}")
     return (*flow, *(None, 0)[len(flow) - 4 :])
 

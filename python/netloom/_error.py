@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong with what was written."""
+    """One mistake in a scenario, study or argument."""
 
     #: The file or text it is written in; None for what was set from Python.
     file: str | None
@@ -46,7 +46,7 @@ class ScenarioError(ValueError):
 
     @property
     def file(self) -> str | None:
-        """The file of the first problem; None for what was set from Python."""
+        """The file of the first problem; None if the field was set from Python."""
         return self.problems[0].file
 
     @property

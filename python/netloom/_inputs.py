@@ -76,9 +76,9 @@ def _table(flows: Any) -> Table:
 def flow_list(flows: Any, *, file: str | os.PathLike | None = None) -> dict[str, Any]:
     """A workload of given flows, to be set as ``scenario["workload"]``.
 
-    ``flows`` is a data frame (pandas, polars, pyarrow, DuckDB, whatever offers ``__arrow_c_stream__``) or a dict of columns:
-    ``src`` and ``dst`` (hosts), ``bytes``, and ``start_ps`` (picoseconds; 0 if absent), whole numbers all. So the flows of an
-    outcome are a workload too: ``netloom.flow_list(outcome.flows)``.
+    ``flows`` is a data frame (pandas, polars, pyarrow, DuckDB, anything with ``__arrow_c_stream__``) or a dict of columns:
+    ``src`` and ``dst`` (hosts), ``bytes``, and ``start_ps`` (picoseconds; 0 if absent), all whole numbers. So the
+    flows of an outcome can be a workload: ``netloom.flow_list(outcome.flows)``.
     """
     table = _table(flows)
     columns = set(table.columns)
@@ -164,8 +164,8 @@ def network(
 
     ``links`` is a NetworkX graph, an array or iterable of pairs of nodes, or a data frame or dict with the columns ``a`` and
     ``b`` and, if wanted, ``rate_bps`` and ``latency_ps``. Nodes are whole numbers or names without blanks. ``hosts`` names the
-    hosts, in the order in which they are numbered; or ``hosts_per_switch`` new hosts are put at every node; or hosts are the
-    nodes with one link. A pair that occurs several times stands for that many parallel links. ``rate`` and ``latency`` hold for links that have none of their own.
+    hosts, in the order in which they are numbered; or ``hosts_per_switch`` new hosts are added to every node; or hosts are the
+    nodes with one link. A pair that occurs several times means that many parallel links. ``rate`` and ``latency`` are for links without their own.
     """
     lines: list[str] = []
     if hasattr(links, "edges") and hasattr(links, "nodes"):

@@ -11,7 +11,7 @@ from netloom._route import Route
 __version__: str
 
 class Scenario:
-    """What is run. Fields are read and set by their dotted paths; what is not set has its default."""
+    """A scenario to run. Fields are read and set by their dotted paths; fields that are not set have their defaults."""
 
     def __init__(self, fields: dict[str, Any] | None = None) -> None: ...
     @classmethod
@@ -32,7 +32,7 @@ class Scenario:
     def route(self, src: int, dst: int, *, flow: int = 0, entropy: int = 0) -> Route: ...
 
 class Table:
-    """An Arrow table that pyarrow, polars, pandas and DuckDB take as it is."""
+    """An Arrow table that pyarrow, polars, pandas and DuckDB can use directly."""
 
     @staticmethod
     def from_arrow(source: Any) -> Table: ...

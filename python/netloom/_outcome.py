@@ -20,7 +20,7 @@ class Summary(dict):
     """
 
     def metrics(self) -> dict[str, float]:
-        """Every number by its dotted path, e.g. ``slowdown.p99``; bins of sizes go by their upper ends."""
+        """Every number by its dotted path, e.g. ``slowdown.p99``; bins of sizes are named by their upper ends."""
         return dict(_numbers(self, ""))
 
     def table(self) -> Table:
@@ -52,7 +52,7 @@ def _unit(path: str) -> str | None:
 
 
 class Outcome:
-    """What a run gave: tables of flows, links, series and windows, and a summary.
+    """The results of a run: tables of flows, links, series and windows, and a summary.
 
     The tables are Arrow tables: polars, pandas, pyarrow and DuckDB take them as they are, without a copy. Their columns are
     those of the outcome folder's Parquet files; a table of what was not measured has no rows.
@@ -104,7 +104,7 @@ class Outcome:
 
     @cached_property
     def flowlets(self) -> Table:
-        """One row per flow and switch that tells its flowlets apart; with ``measure.switch_gaps`` every switch does."""
+        """One row per flow and switch that distinguishes its flowlets; with ``measure.switch_gaps`` every switch does."""
         return self._inner.table("flowlets")
 
     @cached_property
@@ -149,12 +149,12 @@ class Outcome:
 
     @cached_property
     def performance(self) -> dict[str, Any]:
-        """What the run cost: wall time, threads, packet-hops per second, peak memory."""
+        """The cost of the run: wall time, threads, packet-hops per second, peak memory."""
         return json.loads(self._inner.performance)
 
     @property
     def scenario(self) -> Scenario:
-        """What was run, every default filled in."""
+        """The scenario of the run, with every default filled in."""
         return Scenario.from_toml(self._inner.scenario, "scenario.toml")
 
     @property

@@ -124,7 +124,7 @@ class StudyPlots:
     def slowdown_by_size(
         self, quantile: float = 0.99, *, axis: str | None = None, bins: int = 12, ax: Axes | None = None
     ) -> Axes:
-        """A quantile of the slowdown over the flows' size, in bins of equally many flows."""
+        """A quantile of the slowdown over the flows' size, in bins with the same number of flows."""
         ax = _axes(ax)
         flows, groups = self._groups(axis)
         slowdown, size = _values(flows, "slowdown"), flows["bytes"].astype(float)
@@ -140,9 +140,9 @@ class StudyPlots:
         return ax
 
     def bars(self, metric: str = "slowdown.p99", *, axis: str | None = None, ax: Axes | None = None) -> Axes:
-        """A number of the summary by label: the mean over the seeds, with error bars from the least to the largest of them.
+        """A number of the summary by label: the mean over the seeds, with error bars from the smallest to the largest of them.
 
-        The label says the unit; rates are drawn in Gbit/s and sizes in kB.
+        The label has the unit; rates are drawn in Gbit/s and sizes in kB.
         """
         ax = _axes(ax)
         frame, axes = self._study.frame(), self._study.axes

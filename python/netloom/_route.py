@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 
 class Route(Sequence):
-    """The way of a packet through an idle fabric: one dict per switch with ``at``, ``candidates``, ``takes``, ``why``."""
+    """The path of a packet through an idle fabric: one dict per switch with ``at``, ``candidates``, ``takes``, ``why``."""
 
     def __init__(self, title: str, hops: list[dict]) -> None:
-        """Takes what the route is of, and its hops."""
+        """A route with its title and hops."""
         self.title = title
         self.hops = hops
 

@@ -33,17 +33,17 @@ def run(
     replace: bool = False,
     progress: Progress = None,
 ) -> Outcome:
-    """Runs a scenario and gives its outcome.
+    """Runs a scenario and returns its outcome.
 
     ``scenario`` is a Scenario, a dict of its fields, or the path of a scenario file. The results do not depend on
-    ``threads``. With ``out`` the outcome is also written to that folder, the same bytes as by ``netloom run``; an outcome
-    that lies there is only replaced with ``replace=True``. ``progress`` shows a bar (True; None: in terminals and
+    ``threads``. With ``out`` the outcome is also written to that folder, the same bytes as by ``netloom run``; an
+    existing outcome is only replaced with ``replace=True``. ``progress`` shows a bar (True; None: in terminals and
     notebooks), or is a function that is called about 20 times a second with a dict of ``time_s`` (simulated seconds),
     ``flows_done``, ``flows`` (how many there will be, if known) and ``packet_hops``.
 
-    Ctrl-C, or an exception of the ``progress`` function, ends the run; with ``out``, what was seen until then is written
-    and marked as interrupted. Raises ScenarioError for what is wrong with the scenario, and SimulationError for a run that
-    fails.
+    Ctrl-C, or an exception of the ``progress`` function, ends the run; with ``out``, the results until then are
+    written and marked as interrupted. Raises ScenarioError for mistakes in the scenario, and SimulationError for a
+    run that fails.
     """
     threads = whole("threads", threads, 1, 256)
     scenario = taken(scenario)

@@ -21,7 +21,7 @@ Case = Mapping[str, Any]
 
 
 class Study:
-    """A scenario, lists of values laid over it, and claims about the results.
+    """A scenario, lists of values to vary, and claims about the results.
 
     >>> study = netloom.Study(
     ...     "Schemes",
@@ -35,8 +35,8 @@ class Study:
     >>> study.run()
     >>> study.frame().to_pandas()
 
-    Every combination of the axes is run with every seed; one run is a cell. Finished cells are not run again, so a study that was
-    stopped goes on where it was.
+    Every combination of the axes is run with every seed; one run is a cell. Finished cells are not run again, so a
+    study that was stopped continues where it stopped.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Study:
         claims: Iterable[Mapping[str, Any]] = (),
         max_cells: int | None = None,
     ) -> None:
-        """A study from its parts.
+        """Creates a study from its parts.
 
         ``axes`` has per axis either cases (label → fields to set) or a field with its values. ``repetitions`` is the number of
         seeds: the scenario's, then the following ones. ``claims`` are dicts as the ``[[claims]]`` of a study file.
@@ -92,15 +92,15 @@ class Study:
 
     @property
     def warnings(self) -> list[str]:
-        """What is probably a mistake, each in one sentence with the points that it is about.
+        """Probable mistakes, each in one sentence with the points that it concerns.
 
-        These are fields that a point's kinds do not have, and what runs would warn of before they begin; :meth:`run` warns of them.
+        These are fields that a point's kinds do not have, and warnings that are known before the runs; :meth:`run` repeats them.
         """
         return self._inner.warnings
 
     @property
     def folder(self) -> Path | None:
-        """Where the results lie, once the study was run or opened."""
+        """The folder of the results, once the study was run or opened."""
         return self._folder
 
     def __len__(self) -> int:
@@ -112,7 +112,7 @@ class Study:
         return [{**dict(labels), "seed": seed} for labels, seed, _ in self._inner.cells()]
 
     def open(self, out: str | os.PathLike | None = None) -> int:
-        """Takes a folder for the results and reads those that lie there; returns how many cells are done.
+        """Sets the folder of the results and reads the results in it; returns the number of cells that are done.
 
         By default the folder is that of the command line: ``runs/`` and the study's name.
         """
@@ -130,11 +130,11 @@ class Study:
         client: Any = None,
         progress: Progress = None,
     ) -> Study:
-        """Runs the cells that are not done yet, and judges the claims.
+        """Runs the cells that are not done yet, and checks the claims.
 
         ``workers`` cells run at a time (as many as there are processors), each on one thread. ``shard=(i, n)`` runs the i-th of n parts.
-        ``client`` is a Dask client: cells are then tasks of its cluster, most work first; workers need this package and no common
-        file system. Raises RuntimeError after all other cells if some failed. Returns the study.
+        ``client`` is a Dask client: cells are then tasks of its cluster, those with the most work first; workers need
+        this package but no shared file system. If cells fail, raises RuntimeError after all others. Returns the study.
         """
         workers = (os.cpu_count() or 1) if workers is None else whole("workers", workers, 1, 256)
         if shard is not None:
@@ -184,10 +184,10 @@ class Study:
 
     @property
     def claims(self) -> list[dict[str, Any]]:
-        """The claims with what was measured: ``id``, ``text``, ``verdict``, ``mean_holds``, ``level``, ``measured``, ``published``, …
+        """The claims with the measured values: ``id``, ``text``, ``verdict``, ``mean_holds``, ``level``, ``measured``, ``published``, …
 
         ``verdict`` is ``"holds"``, ``"does-not-hold"``, ``"cannot-be-told"`` where the 95% interval over the seeds allows both, or
-        ``"not-computed"``; ``holds`` is True, False, None and None then. ``needs`` says what a gate goes by: ``"interval"`` or ``"mean"``.
+        ``"not-computed"``; ``holds`` is True, False, None and None then. ``needs`` says what a gate uses: ``"interval"`` or ``"mean"``.
         """
         return self._claims
 

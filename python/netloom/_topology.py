@@ -29,7 +29,7 @@ class Topology:
 
     @property
     def name(self) -> str:
-        """What the network is, for people."""
+        """A readable name of the network."""
         return self._inner.name
 
     @property
@@ -86,8 +86,8 @@ class Topology:
     def to_networkx(self):
         """The network as a NetworkX graph (a multigraph where nodes have parallel links).
 
-        Nodes go by their names and have ``kind`` (``host`` or ``switch``), switches also ``level`` and ``pod``; links have
-        ``rate_bps``, ``latency_ps``, ``tier``. ``netloom.network`` takes the graph back.
+        Nodes have their names and ``kind`` (``host`` or ``switch``), switches also ``level`` and ``pod``; links have
+        ``rate_bps``, ``latency_ps``, ``tier``. ``netloom.network`` accepts the graph again.
         """
         import networkx
 
@@ -116,7 +116,7 @@ class Topology:
         exact: bool = True,
         interference: bool = True,
     ) -> dict[str, Table]:
-        """Which paths the network offers: the tables of ``netloom paths``, by name.
+        """Measures the path diversity of the network: the tables of ``netloom paths``, by name.
 
         ``samples`` switch pairs are measured, all if there are no more; lengths are in hops.
         """
@@ -134,7 +134,7 @@ class Topology:
         gap: float = 0.05,
         seed: int = 1,
     ) -> dict[str, Any]:
-        """How much the network's paths carry: bounds ``lower`` and ``upper`` of the throughput, and how they were found.
+        """Throughput of the network's paths: bounds ``lower`` and ``upper``, and how they were found.
 
         1 means that every host of the traffic sends at link rate. ``routing`` and ``traffic`` are kinds as ``netloom
         throughput`` takes them (``"worst-case:intensity=0.55"``) or dicts; ``traffic`` may be a matrix of demands between

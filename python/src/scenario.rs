@@ -77,7 +77,7 @@ impl Scenario {
         Ok(Scenario { document })
     }
 
-    /// Reads a scenario from TOML; `name` is what errors call the text.
+    /// Reads a scenario from TOML; `name` is the name of the text in error messages.
     #[classmethod]
     #[pyo3(signature = (text, name = "<toml>"))]
     fn from_toml(_: &Bound<'_, PyType>, py: Python<'_>, text: &str, name: &str) -> PyResult<Self> {
@@ -92,7 +92,7 @@ impl Scenario {
         Scenario::new(Some(fields))
     }
 
-    /// The field at a dotted path: what was set, or else its default.
+    /// The field at a dotted path: the value that was set, otherwise its default.
     fn __getitem__<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
         let steps = steps(py, path)?;
         if let Some(node) = self.document.at(steps.iter().copied()) {
@@ -105,8 +105,8 @@ impl Scenario {
         }
     }
 
-    /// Sets the field at a dotted path. A dict is laid over the table that is there: what it does not name stays, also where it chooses
-    /// another `kind` or `preset`. What that one does not have is left out, and the summary's warnings name it.
+    /// Sets the field at a dotted path. A dict is merged into the existing table: fields that it does not name stay, also if it sets
+    /// another `kind` or `preset`. Fields that the new kind or preset does not have are left out, and the summary's warnings name them.
     fn __setitem__(&mut self, py: Python<'_>, path: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         self.set(py, path, to_node(value, path)?)
     }
@@ -170,13 +170,13 @@ impl Scenario {
         text.map_err(|problems: Problems| scenario_error(py, &problems))
     }
 
-    /// The files that the scenario names beside its own, as absolute paths.
+    /// The files that the scenario names, as absolute paths.
     fn files(&self, py: Python<'_>) -> PyResult<Vec<PathBuf>> {
         Ok(self.read(py)?.files())
     }
 
-    /// Why the first packet of a flow from host `src` to host `dst` goes where it goes in an idle fabric: prints as a table,
-    /// and is a sequence of one dict per switch with `at`, `candidates`, `takes` (names of nodes) and `why`.
+    /// The path of the first packet of a flow from host `src` to host `dst` in an idle fabric, and the reason for each hop. Prints as a
+    /// table, and is a sequence of one dict per switch with `at`, `candidates`, `takes` (names of nodes) and `why`.
     #[pyo3(signature = (src, dst, *, flow = 0, entropy = 0))]
     fn route<'py>(
         &self,

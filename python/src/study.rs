@@ -161,7 +161,7 @@ impl Study {
         self.plan.cells.iter().map(row).collect()
     }
 
-    /// Takes a folder for the results and reads those that lie there; returns how many cells are done.
+    /// Sets the folder of the results and reads the results in it; returns the number of cells that are done.
     fn open(&mut self, py: Python<'_>, folder: PathBuf) -> PyResult<usize> {
         let folder = std::path::absolute(folder)?;
         let cells = CellFolders::open(&folder.join("cells"))

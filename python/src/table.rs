@@ -194,7 +194,7 @@ impl Table {
         Ok(Table::of_arrays(fields, arrays))
     }
 
-    /// A table from anything that offers `__arrow_c_stream__`.
+    /// A table from any object with `__arrow_c_stream__`.
     #[staticmethod]
     fn from_arrow(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(table) = source.cast::<Table>() {
@@ -250,7 +250,7 @@ impl Table {
         self.schema.fields().iter().map(|field| field.name().as_str()).collect()
     }
 
-    /// The columns that have a unit, with it.
+    /// The units of the columns that have one.
     #[getter]
     fn units(&self) -> HashMap<&str, &str> {
         let unit = |field: &'_ Arc<Field>| field.metadata().get("unit").cloned();

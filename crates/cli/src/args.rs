@@ -7,7 +7,7 @@ use netloom_study::{Form, Shard};
 
 /// Which path should each packet take, and what does that choice cost?
 ///
-/// netloom simulates datacenter and HPC fabrics packet by packet and puts routing schemes side by side on the same work.
+/// netloom simulates datacenter and HPC fabrics packet by packet, and compares routing schemes under the same workload.
 #[derive(Debug, Parser)]
 #[command(name = "netloom", version, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -128,7 +128,7 @@ pub(crate) struct RunArgs {
     /// Print the summary as JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print nothing and show no progress unless something is wrong.
+    /// Print only errors, and show no progress.
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
     /// Print a line for each rank of a training job, as ASTRA-sim does, instead of the summary.
@@ -178,7 +178,7 @@ pub(crate) struct StudyArgs {
     /// Print claims and results as JSON instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print nothing and show no progress unless something is wrong; the exit code says whether the gates hold.
+    /// Print only errors, and show no progress; the exit code says whether all gates are met.
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
 }
@@ -257,7 +257,7 @@ pub(crate) enum FctColumns {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ReportArgs {
-    /// Folders of outcomes and studies; their runs stand side by side.
+    /// Folders of outcomes and studies; their runs are compared.
     #[arg(value_name = "DIR", required = true)]
     pub(crate) dirs: Vec<PathBuf>,
     /// The page [default: report.html in DIR, or in the working directory if there are several].
@@ -269,7 +269,8 @@ pub(crate) struct ReportArgs {
     /// Open the page in the browser.
     #[arg(long)]
     pub(crate) open: bool,
-    /// Write one chart instead of the page, as SVG (or PNG, where it was built in) for a column of a paper; its name says which (e.g. fct-p99.svg). A wrong name lists all.
+    /// Write one chart instead of the page, as SVG (or PNG, where it was built in) for a column of a paper; its name selects the chart, such as
+    /// fct-p99.svg. The error for an unknown name lists all.
     /// Can be given several times.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "title", "open"])]
     pub(crate) figure: Vec<PathBuf>,
@@ -447,12 +448,12 @@ pub(crate) struct RouteArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SchemaArgs {
-    /// What kind of file.
+    /// Kind of file.
     #[arg(value_name = "FILES", default_value = "scenario")]
     pub(crate) of: SchemaOf,
 }
 
-/// What kind of file has a schema.
+/// Kinds of files that have a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaOf {
     /// Scenario files.

@@ -124,7 +124,7 @@ fn an_outcome_inside_an_outcome_is_refused() {
     for args in [["run", "s.toml", "--out", "out/deep/er"], ["study", "study.toml", "--out", "out/study"]] {
         let inside = netloom(folder.path(), &args);
         assert_eq!(inside.status.code(), Some(1));
-        assert_says(&stderr(&inside), &["is inside the outcome", "out; choose a folder beside it"]);
+        assert_says(&stderr(&inside), &["is inside the outcome", "out; choose a folder next to it"]);
     }
     assert!(netloom(folder.path(), &["run", "s.toml", "--out", "out", "--force"]).status.success());
 }

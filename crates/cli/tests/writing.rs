@@ -106,7 +106,7 @@ fn the_tables_of_path_analysis_are_written_all_or_none() {
     fs::create_dir(folder.path().join("notes")).unwrap();
     fs::write(folder.path().join("notes/a.txt"), "").unwrap();
     for (out, expected) in [
-        ("notes", "it holds `a.txt`, which is no table of `netloom paths`"),
+        ("notes", "it contains `a.txt`, which is not a table of `netloom paths`"),
         (".", "working directory"),
         ("notes/a.txt", "Not a directory"),
     ] {

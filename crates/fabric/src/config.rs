@@ -29,25 +29,27 @@ pub struct Fabric {
 #[serde(deny_unknown_fields, default)]
 pub struct FabricOptions {
     /// Bytes that may wait in one output queue (of one port, class and virtual channel), the packet being sent not counted. Absent: unlimited,
-    /// and with trimming eight of the largest packets. In a lossy fabric `queue` says what becomes of data that does not fit. In a lossless one
-    /// a packet that does not fit waits at its input, one queue per input port, traffic class and virtual channel, and with it all behind; the one that came first moves on
-    /// when there is room.
+    /// and with trimming eight of the largest packets. In a lossy fabric `queue` determines what happens to data that does not fit. In a lossless one
+    /// a packet that does not fit waits at its input (one queue per input port, traffic class and virtual channel) and blocks those behind it; when
+    /// there is room, the packet that arrived first continues.
     pub buffer: Option<Bytes>,
-    /// Whether ACKs and congestion notifications overtake data at every port. Off: they queue with the data of their class, and
-    /// flow control holds for them, too.
+    /// Whether ACKs and congestion notifications overtake data at every port. Off: they are queued with the data of their class, and flow control
+    /// also applies to them.
     pub control_priority: bool,
     /// Time a switch takes to forward a packet, in addition to its serialisation and the link's latency.
     pub switch_latency: Time,
-    /// Cut-through: a switch forwards a packet once this many bytes of it have arrived. A packet that comes more slowly than the
-    /// switch's fastest link could send it on is stored first. Absent: store and forward.
+    /// Cut-through: a switch forwards a packet once this many bytes of it have arrived. A packet that arrives more slowly than the switch's fastest
+    /// link could forward it is stored first.
+    /// Absent: store and forward.
     pub cut_through: Option<Bytes>,
     /// Traffic classes, numbered from 0 in this order. Absent: one class.
     pub classes: Vec<TrafficClass>,
     /// ECN marking of data packets; absent: none.
     pub ecn: Option<Ecn>,
-    /// Marking on the channels of single rates, by their nominal rate, in place of `ecn`: tables with `rate`, `kmin`, `kmax` and `pmax`.
+    /// Other thresholds than `ecn` for channels of certain nominal rates: tables with `rate`, `kmin`, `kmax` and `pmax`.
     pub ecn_by_rate: Vec<EcnAtRate>,
-    /// Whether switches also mark what waits for a host. Where receivers grant credit (`transport.congestion = "rccc"`), that takes care of the last hop, and uet-htsim does not mark there.
+    /// Whether switches also mark packets that wait for a host. Where receivers grant credit (`transport.congestion = "rccc"`), the credit controls
+    /// the last hop, and uet-htsim does not mark there.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub ecn_last_hop: bool,
     /// QCN congestion points at every output queue of a switch, which notify sources of congestion; absent: none.
@@ -84,7 +86,7 @@ impl Default for Fabric {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrafficClass {
-    /// Weight of the class among the classes with a share, by deficit round robin; what an idle class leaves goes to the others.
+    /// Weight of the class among the classes with a share, by deficit round robin; bandwidth that a class does not use is shared by the others.
     /// Absent: strict priority, above all shares and above the strict classes listed later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<u32>,
@@ -102,7 +104,7 @@ pub struct Ecn {
     /// Marking probability at `kmax`.
     #[serde(default = "one")]
     pub pmax: f64,
-    /// When the queue is looked at; holds for `ecn_by_rate`, too.
+    /// When the queue is measured; also for `ecn_by_rate`.
     #[serde(default)]
     pub mark: Mark,
 }
@@ -111,11 +113,11 @@ pub struct Ecn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {
-    /// As its transmission starts, by the bytes that it leaves behind in its queue. So do the public simulators of HPCC and ConWeave; those of
-    /// the htsim family look when the transmission ends.
+    /// When its transmission starts, by the bytes that remain in its queue. The public simulators of HPCC and ConWeave do the same; those of the
+    /// htsim family measure when the transmission ends.
     #[default]
     Departure,
-    /// As it joins its queue, by the bytes that it finds there, the packet being sent not counted: the signal is older by the time in the queue.
+    /// When it enters its queue, by the bytes that wait there, the packet being sent not counted: the signal is older by the packet's time in the queue.
     Arrival,
 }
 

@@ -25,7 +25,7 @@ pub struct Qcn {
     pub q_eq: Option<Bytes>,
     /// Weight of the queue's growth since the sample before against its distance from `q_eq`.
     pub w: u32,
-    /// Bytes from one sample to the next while the severity is least.
+    /// Bytes from one sample to the next at the lowest severity.
     pub sample_base: Bytes,
     /// How the interval shrinks as the severity grows: `table` (the standard's, to 18.5 / 150 of `sample_base`) or `linear` (the paper's
     /// sampling probability, to 1 / 10).
@@ -56,7 +56,7 @@ pub enum Sampling {
     /// is 150 KB.
     #[default]
     Table,
-    /// The probability that a frame is sampled grows linearly with the severity, to ten times the least: from 1 in 100 frames of 1500 B to
+    /// The probability that a frame is sampled grows linearly with the severity, to ten times the lowest: from 1 in 100 frames of 1500 B to
     /// 1 in 10 if `sample_base` is 150 KB.
     Linear,
 }

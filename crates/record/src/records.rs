@@ -127,7 +127,7 @@ impl Records {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
-    /// What the summary calls it.
+    /// Its name in the summary.
     pub name: String,
     /// Its first instant.
     pub from: Time,
@@ -146,7 +146,7 @@ impl Window {
 /// A channel that is reported by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedChannel {
-    /// What the summary calls it.
+    /// Its name in the summary.
     pub name: String,
     /// Number of the channel in the network.
     pub channel: u32,

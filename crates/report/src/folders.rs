@@ -19,7 +19,7 @@ const SUMMARY: &str = "summary.json";
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// A folder holds nothing that could be shown.
-    #[error("{} is no outcome and no study: it holds neither {SUMMARY} nor {RESULTS}{hint}", dir.display())]
+    #[error("{} is neither an outcome nor a study: it holds neither {SUMMARY} nor {RESULTS}{hint}", dir.display())]
     NothingThere {
         /// The folder.
         dir: PathBuf,

@@ -126,7 +126,7 @@ pub(crate) const METRICS: &[Metric] =
             })
         }),
         result("exposed", "exposed communication", "us", |s, _| longest(s, |of| Some(of.exposed)).flatten()),
-        more_is_better(result("busbw", "least bus bandwidth", "Gbit/s", |s, _| {
+        more_is_better(result("busbw", "lowest bus bandwidth", "Gbit/s", |s, _| {
             s.jobs.values().filter_map(|job| job.busbw_bps).min_by(f64::total_cmp).map(|bps| bps * GIGA)
         })),
         result("fct-p99", "FCT p99", "us", |s, _| Some(s.fct_ps.as_ref()?.p99 * MICRO)),
@@ -151,7 +151,7 @@ pub(crate) const METRICS: &[Metric] =
             Some(f64::from(s.packets.max_resequencing))
         }),
         event("path-changes", "path changes by senders", "", |s, _| Some(s.packets.path_changes as f64)),
-        event("non-default", "decisions against the ECMP hash", "%", |s, _| non_default(s)),
+        event("non-default", "decisions other than the ECMP hash", "%", |s, _| non_default(s)),
         event("drains", "drains", "", |s, _| Some(s.draining.drains as f64)),
         event("time-drained", "time spent draining", "% of FCT", |s, _| Some(s.draining.time_share? * 100.0)),
         event("retransmissions", "retransmissions", "packets", |s, _| Some(s.packets.retransmissions as f64)),

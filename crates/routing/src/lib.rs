@@ -1,6 +1,6 @@
 //! Which way a packet goes: placement × granularity × selector.
 //!
-//! A scheme of the literature is a point of a product: **who** decides ([`Placement`]), **when** it may decide anew
+//! A scheme of the literature is a point of a product: **who** decides ([`Placement`]), **when** it may choose another path
 //! ([`Granularity`]) and **what** it decides ([`Selector`]) among the candidate ports of a [`RouteTable`]. Names from
 //! papers are [presets](preset::PRESETS) that expand to such a point.
 //!

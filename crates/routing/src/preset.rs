@@ -332,7 +332,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "uet-bitmap",
-        doc: "uet-htsim's bitmap (-load_balancing_algo bitmap): each packet the next of 64 entropy values, of which those that were marked or trimmed sit out for some passes. Needs ECN or \
+        doc: "uet-htsim's bitmap (-load_balancing_algo bitmap): each packet the next of 64 entropy values, of which those that were marked or trimmed are skipped for some passes. Needs ECN or \
               trimming.",
         expand: || uet_penalties(path_penalties::PathPenalties { recycle: false, ..Default::default() }),
     },
@@ -383,7 +383,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "flowcut",
-        doc: "Flowcut Switching at every switch: the least loaded port per flowcut, wherever nothing of a flow is in flight behind it.",
+        doc: "Flowcut Switching at every switch: the least loaded port per flowcut, wherever nothing of the flow is in flight beyond that switch.",
         expand: || flowcut(Placement::Switch),
     },
     Preset {
@@ -393,12 +393,12 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "flowcut-nic",
-        doc: "Flowcut Switching, NIC-only: drain when the RTT says congestion, then a new random entropy value.",
+        doc: "Flowcut Switching, NIC-only: drain when the RTT indicates congestion, then a new random entropy value.",
         expand: || flowcut_nic(flowcut::Flowcut::default()),
     },
     Preset {
         name: "flowcut-artefact-ft",
-        doc: "Flowcut with the constants of its authors' fat-tree simulator: alpha 0.12, average kept, the least RTT per flow from that of the idle path \
+        doc: "Flowcut with the constants of its authors' fat-tree simulator: alpha 0.12, average kept, the minimum RTT per flow from that of the idle path \
               on, tails drained too. Its hosts are transport \"flowcut-artefact-ft\".",
         expand: || {
             flowcut_nic(flowcut::Flowcut {

@@ -51,7 +51,7 @@ pub struct Routing {
     pub flow_timeout: Time,
     /// Largest number of flows that a switch remembers; absent: no limit. While the table is full, packets of further flows are hashed.
     pub max_flow_entries: Option<u32>,
-    /// When it may decide anew.
+    /// When it may choose another path.
     pub granularity: Granularity,
     /// What it decides.
     pub selector: Selector,

@@ -517,7 +517,7 @@ mod tests {
     }
 
     kinds! {
-        /// When a scheme may decide anew.
+        /// When a scheme may choose another path.
         enum Granularity: "granularity" {
             "flowlet" => Flowlet(Flowlet),
             "packet" => Packet(Packet),

@@ -84,7 +84,7 @@ pub fn reference() -> Vec<Chapter> {
         table::<Job>(
             "jobs",
             "jobs",
-            "Jobs: work with an end, on ranks of its own; each `[[jobs]]` table is one job.",
+            "Jobs: workloads that end, each on its own ranks; each `[[jobs]]` table is one job.",
         ),
         table::<Straggler>(
             "stragglers",
@@ -102,8 +102,9 @@ pub fn reference() -> Vec<Chapter> {
 /// What stands before all tables.
 fn head() -> Chapter {
     let fields = crate::schema::head();
-    let table = serde_json::json!({ "properties": fields, "description": "Fields of a scenario that stand before its tables." });
-    let doc = "What a scenario is called, and the seed of its random choices.";
+    let table =
+        serde_json::json!({ "properties": fields, "description": "Fields of a scenario before its tables." });
+    let doc = "The name of a scenario, and the seed of its random choices.";
     Chapter {
         file: FILE,
         name: "scenario",

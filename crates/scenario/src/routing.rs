@@ -18,7 +18,7 @@ use crate::source::Problem;
 pub(crate) struct RoutingFields {
     /// Who decides: `nic`, `ingress` or `switch`.
     placement: Placement,
-    /// The hash by which switches choose where the scheme leaves it to them: `fnv1a` or `mix`.
+    /// The hash that switches use where the scheme itself does not choose: `fnv1a` or `mix`.
     hash: HashFunction,
     /// Whether each switch salts its hash.
     salt: bool,

@@ -25,7 +25,7 @@ use crate::transport::{self, read_transport};
 /// simulation is made ready.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// What people call it; names the outcome folder.
+    /// Name of the scenario, and of its outcome folder.
     pub name: String,
     /// Seed of every random choice.
     pub seed: u64,

@@ -57,7 +57,7 @@ pub fn bound_integers(schema: &mut Value) {
 /// The schemas of the fields that stand before all tables.
 pub(crate) fn head() -> Map<String, Value> {
     let name = json!({
-        "description": "What people call it; names the outcome folder.",
+        "description": "Name of the scenario, and of its outcome folder.",
         "type": "string",
         "pattern": "^[^/\\\\]+$",
     });

@@ -43,14 +43,13 @@ pub struct Degrade {
     pub links: Option<u32>,
     /// Fraction of the links, 0 to 1, rounded up to whole links.
     pub link_fraction: Option<f64>,
-    /// These channels, one direction of a link each: tables with the nodes `from` and `to` as in `links.parquet`; `parallel` numbers parallel
-    /// links apart, from 0.
+    /// These channels, one direction of a link each: tables with the nodes `from` and `to` as in `links.parquet`; `parallel` distinguishes parallel links, from 0.
     pub channels: Vec<ChannelEnds>,
-    /// By what the configured rate is multiplied while degraded, more than 0 and at most 1. The Flowcut evaluation's failed links keep a tenth.
+    /// Factor by which the configured rate is multiplied while degraded, more than 0 and at most 1. The Flowcut evaluation's failed links keep a tenth.
     pub rate_factor: f64,
-    /// From when.
+    /// Start.
     pub from: Time,
-    /// Until when; absent: to the end of the run.
+    /// End; absent: the end of the run.
     pub until: Option<Time>,
 }
 
@@ -73,7 +72,7 @@ impl Default for Degrade {
 /// is lost, unless sources are notified (`unreachable`). Routing learns of both after `reroute_after`, or never. Under flow control pauses
 /// and credits of the link are reset at the cut and set up again at the repair.
 ///
-/// What the faults take counts as `lost`, apart from drops at full queues, and needs a transport with ACKs to be sent again. Cuts of one
+/// Packets lost to faults count as `lost`, not as drops at full queues; a transport with ACKs is needed to send them again. Cuts of one
 /// link that overlap are one cut. Flows of a host whose link is cut stall, and continue by retransmission after the repair. With
 /// `reroute_after` all switches and hosts change to the new routes in the same instant (real routing protocols converge switch by switch);
 /// a switch whose ports to a destination have changed forgets what its selector has learnt and the runs of its flows, and a packet for
@@ -95,15 +94,15 @@ pub struct Cut {
     pub channels: Vec<ChannelEnds>,
     /// All links of these switches, by their names (`s0`).
     pub switches: Vec<String>,
-    /// From when.
+    /// Start.
     pub from: Time,
-    /// Until when; absent: to the end of the run.
+    /// End; absent: the end of the run.
     pub until: Option<Time>,
     /// Time from the cut, and from the repair, until all switches and hosts use new routes, which a packet in flight follows from its next
     /// switch on. Absent: never. The routes of a lossless fabric are searched for deadlocks, those before and after each such moment for
     /// themselves.
     pub reroute_after: Option<Time>,
-    /// What becomes of the packets that wait for, or come to, a cut link of the middle of the run.
+    /// What happens to packets that wait for, or arrive at, a link that is cut during the run.
     ///
     /// `notify-source` is accepted only where hosts can leave a path in mid-flow: `routing.placement = "nic"`, a granularity other than
     /// `flowcut` and (without `subflows` that each have a path) `flow`, and a transport that does not choose paths itself; and only for
@@ -138,12 +137,12 @@ pub struct Loss {
     pub link_fraction: Option<f64>,
     /// These channels, one direction of a link each, named as in a `degrade`.
     pub channels: Vec<ChannelEnds>,
-    /// Probability that a packet is lost on such a channel, data and control alike, each packet for itself. PAUSE frames and credits are not lost, and
+    /// Probability that a packet is lost on such a channel, data and control alike, independently for each packet. PAUSE frames and credits are not lost, and
     /// the room of a packet that a link under credits has lost is given back when it would have arrived.
     pub probability: f64,
-    /// From when.
+    /// Start.
     pub from: Time,
-    /// Until when; absent: to the end of the run.
+    /// End; absent: the end of the run.
     pub until: Option<Time>,
 }
 

@@ -43,7 +43,7 @@ impl CellFolders {
     pub fn open(dir: &Path) -> io::Result<Self> {
         if let Some(outcome) = outcome_around(dir) {
             let message =
-                format!("it is inside the outcome {}; choose a folder beside it", outcome.display());
+                format!("it is inside the outcome {}; choose a folder next to it", outcome.display());
             return Err(io::Error::other(message));
         }
         fs::create_dir_all(dir)?;

@@ -20,7 +20,7 @@ pub fn reference() -> Vec<Chapter> {
     );
     vec![
         table("study", "", "What a study starts from, and how often it is run.", &head()),
-        table("analysis", "analysis", "A measurement of a network, in the place of a scenario.", &analysis),
+        table("analysis", "analysis", "A measurement of a network, instead of a scenario.", &analysis),
         measurements(),
         table("axis", "axis", "What is varied; each [[axis]] table is one.", &schema::axis()),
         table(
@@ -67,7 +67,7 @@ fn measurements() -> Chapter {
 fn functions() -> Chapter {
     let entry =
         |&(name, doc): &(&'static str, &str)| KindInfo { name, doc: doc.to_owned(), fields: Vec::new() };
-    let doc = "What stands in a claim beside metrics, numbers, comparisons, and, or, not.";
+    let doc = "Functions in claims, in addition to metrics, numbers, comparisons, and, or, not.";
     let entries = FUNCTIONS.iter().map(entry).collect();
     Chapter {
         file: FILE,

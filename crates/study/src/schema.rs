@@ -77,7 +77,7 @@ pub(crate) fn axis() -> Value {
         "One value of an axis.",
         &["label"],
         [
-            ("label", text("What it is called in tables and claims.")),
+            ("label", text("Its name in tables and claims.")),
             ("only", labels("Points without any of these labels do not take the case.")),
             ("set", settings()),
             ("small", settings()),
@@ -85,9 +85,9 @@ pub(crate) fn axis() -> Value {
         ],
     );
     let fields = [
-        ("name", text("Its name, e.g. scheme.")),
+        ("name", text("Its name, such as scheme.")),
         ("only", labels("Points without any of these labels are not varied along the axis.")),
-        ("field", text("The field that takes the values, e.g. workload.load.")),
+        ("field", text("The field that takes the values, such as workload.load.")),
         ("values", json!({ "description": "Its values.", "type": "array", "minItems": 1 })),
         (
             "small_values",
@@ -106,7 +106,7 @@ pub(crate) fn axis() -> Value {
 
 pub(crate) fn claim() -> Value {
     let fields = [
-        ("id", text("Short name, e.g. R2.")),
+        ("id", text("Short name, such as R2.")),
         ("text", text("The claim in words.")),
         ("expression", text("The claim as a comparison.")),
         ("value", text("A number to show as measured; the sides of the comparison if absent.")),
@@ -114,7 +114,7 @@ pub(crate) fn claim() -> Value {
         ("use", role()),
         ("needs", needs()),
         ("source", text("Paper, section, figure.")),
-        ("note", text("What a reader should know beside it.")),
+        ("note", text("A remark for the reader.")),
     ];
     object("A named comparison over the results.", &["id", "text", "expression"], fields)
 }
@@ -145,7 +145,7 @@ pub(crate) fn published_table() -> Value {
         ),
         (
             "notes",
-            json!({ "description": "What a reader should know about an entry, by ROW.COLUMN.", "type": "object", "additionalProperties": { "type": "string" } }),
+            json!({ "description": "Remarks on entries, by ROW.COLUMN.", "type": "object", "additionalProperties": { "type": "string" } }),
         ),
     ];
     object("A published table.", &["id", "text", "columns", "tolerances", "rows"], fields)
@@ -164,7 +164,7 @@ fn role() -> Value {
 }
 
 fn needs() -> Value {
-    json!({ "description": "What it takes for a gate to hold over several seeds. interval: the comparison holds over the whole 95% interval of the difference; mean: the means satisfy it, whatever the interval.", "enum": ["interval", "mean"], "default": "interval" })
+    json!({ "description": "What a gate requires with several seeds. interval: the comparison holds over the whole 95% interval of the difference; mean: the means satisfy it, whatever the interval.", "enum": ["interval", "mean"], "default": "interval" })
 }
 
 fn settings() -> Value {

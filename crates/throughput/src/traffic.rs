@@ -15,7 +15,7 @@ use crate::solve::ThroughputError;
 
 /// Worst-case traffic: routers are matched so that the sum of distances is largest, and the hosts of matched
 /// routers exchange traffic pairwise in both directions (Jyothi et al., SC 2016; FatPaths sec. VI). Many matchings are equally long, and
-/// some carry twice as much as others: `draws` looks at several and keeps the one that carries least.
+/// some carry twice as much as others: `draws` tries several and keeps the one that carries least.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorstCase {

@@ -42,12 +42,12 @@ pub struct TransportOptions {
     pub ack_every: u32,
     /// A packet is acknowledged after this long even if too few have come since; matters only if `ack_every` is above 1.
     pub ack_delay: Time,
-    /// Least retransmission timeout. The timeout follows RFC 6298 and counts from the departure of the oldest packet in flight. It is armed
+    /// Minimum retransmission timeout. The timeout follows RFC 6298 and counts from the departure of the oldest packet in flight. It is armed
     /// only where the fabric can lose packets, a go-back-N receiver may discard them, or one ACK answers several packets in any order (`pds`).
     pub rto_min: Time,
     /// Retransmission timeout before the first round-trip time is known.
     pub rto_initial: Time,
-    /// Largest retransmission timeout, however many there were in a row; absent: 64 times the first one. RFC 6298 (2.5) requires 60 s or
+    /// Largest retransmission timeout, after any number of timeouts in a row; absent: 64 times the first one. RFC 6298 (2.5) requires 60 s or
     /// more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto_max: Option<Time>,
@@ -58,8 +58,8 @@ pub struct TransportOptions {
     /// Each subflow takes turns at the NIC like a flow. Under a hash its path follows from its own number; otherwise entropy values,
     /// labels, layers and paths are given out in turn from the first one on, so that they differ as long as there are enough. `ooo_packets`
     /// and `max_resequencing` are those of the flow's reorder buffer. After a timeout the other subflows send what the silent one had in
-    /// flight, and it gets nothing new until an ACK arrives for it. Goes with selective repeat and every congestion control but `pulls` and
-    /// `dcqcn`. All tables count the flow, not its subflows. ACKs carry no data-level window, and there is no handshake.
+    /// flight, and it gets nothing new until an ACK arrives for it. Works with selective repeat and every congestion control except `pulls` and `dcqcn`.
+    /// All tables count the flow, not its subflows. ACKs carry no data-level window, and there is no handshake.
     pub subflows: u32,
     /// Whether a flow begins with a handshake, as TCP does: a packet without payload, and nothing else until its ACK has come. Its timeout
     /// is `rto_initial`, doubled for every further one.
@@ -69,12 +69,12 @@ pub struct TransportOptions {
     pub handshake: bool,
     /// A host handles arrivals at most once in this time (interrupt throttling): what arrives earlier waits, ACKs too. Absent: at once.
     ///
-    /// Times of arrival are then the times at which the host looks; the ideal completion time does not include the wait. FatPaths' TCP runs
+    /// Times of arrival are then the times at which the host handles the packets; the ideal completion time does not include the wait. FatPaths' TCP runs
     /// have 10 us.
     pub interrupt_interval: Option<Time>,
     /// Whether packets wait in a queue of the NIC, and in which order they leave it. With a queue the transport hands over at once what
-    /// windows, rates and PULLs allow. A packet's time and path, and the gaps of flowlets, are then those of the hand-over, and round-trip
-    /// times hold the wait, as in htsim and its descendants.
+    /// windows, rates and PULLs allow. A packet's time and path, and the gaps of flowlets, are then those of the hand-over, and round-trip times
+    /// include the wait, as in htsim and its descendants.
     ///
     /// A queue of the NIC is not a queue of the fabric: it is unlimited, marks, trims and drops nothing, and is not in `links.parquet`. An
     /// XOFF for a flow stops the hand-over; a pause of a class or of the port stops the queue. No two packets of a host are handed over in

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NicQueue {
-    /// There is none: whenever it is free, the NIC takes a packet from its flows in turn.
+    /// No queue: whenever it is free, the NIC takes a packet from its flows in turn.
     #[default]
     None,
     /// First in, first out among the packets of a class: a packet waits for all that were handed over before it, whole first windows of other flows included.

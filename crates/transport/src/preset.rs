@@ -185,7 +185,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "roce",
-        doc: "RoCEv2 with DCQCN (Zhu et al., SIGCOMM'15): 1000-byte packets, go-back-N, a rate per flow from the line's downwards, timeouts of \
+        doc: "RoCEv2 with DCQCN (Zhu et al., SIGCOMM'15): 1000-byte packets, go-back-N, a rate per flow that starts at the line's, timeouts of \
               InfiniBand's 4.096 us x 2^10. Needs a fabric with ECN; meant for one with PFC.",
         expand: || {
             let timeout = Time::from_ns(4_194_304);
@@ -272,7 +272,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "purified",
-        doc: "FatPaths' purified transport (Besta et al., SC'20): as ndp with a first window of 8 packets, what is sent again goes before other data, \
+        doc: "FatPaths' purified transport (Besta et al., SC'20): as ndp with a first window of 8 packets, retransmissions go before other data, \
               and a trimmed packet asks for another path. Needs a fabric with fabric.queue = \"trimming\"; meant for layers.",
         expand: || ndp(Trimmed { priority: true, reroute: true, ..Trimmed::default() }, 8),
     },
@@ -286,7 +286,7 @@ pub static PRESETS: &[Preset] = &[
     },
     Preset {
         name: "uet",
-        doc: "What uet-htsim runs if nothing else is asked for: uet-nscc. Its balancer is routing.preset = \"uet-mixed\", its queues trim.",
+        doc: "The default of uet-htsim: uet-nscc. Its balancer is routing.preset = \"uet-mixed\", its queues trim.",
         expand: || uet(Congestion::Nscc(Default::default())),
     },
     Preset {

@@ -23,7 +23,7 @@
 //! }
 //!
 //! kinds! {
-//!     /// When a scheme may decide anew.
+//!     /// When a scheme may choose another path.
 //!     pub enum Granularity: "granularity" {
 //!         "flowlet" => Flowlet(Flowlet),
 //!     }

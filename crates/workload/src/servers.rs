@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Servers with several NICs, planes or GPUs. Each port of a NIC is a host of the network, with its own link, transport and queues; the workload addresses servers,
-/// or their GPUs. A message arrives at the ports of the same numbers as those that it leaves by.
+/// or their GPUs. A message arrives at the ports with the same numbers as those from which it was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Servers {
@@ -29,12 +29,12 @@ pub struct Servers {
     pub wiring: Wiring,
     /// Over which of its NICs, or of the ports of its NICs, a server or GPU sends a message.
     pub nic_selection: NicSelection,
-    /// Ports of a NIC, each to a plane of its own: the network of `topology` is there that many times, without links between the planes.
+    /// Ports of a NIC, each connected to a separate plane: the network of `topology` exists that many times, without links between the planes.
     pub planes: u32,
     /// GPUs of a server. The workload then addresses GPUs instead of servers: GPU g of server s is endpoint s·gpus + g and has the NICs from g·nics/gpus on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
-    /// What joins the GPUs of a server and takes all messages between them. Without it these go over the NICs.
+    /// The network between the GPUs of a server, which carries all messages between them. Without it these messages use the NICs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_up: Option<ScaleUp>,
 }
@@ -59,8 +59,8 @@ pub enum Wiring {
     /// Consecutive ones: as far as the leaf switches' sizes allow, all NICs of a server are at one leaf. NIC r of server s is host s·k + r.
     #[default]
     SideBySide,
-    /// Every k leaf switches with hosts make a group with as many servers as each of them has ports for; NIC r of all of these is at the
-    /// group's leaf r. Servers of a group reach each other over one switch.
+    /// Every k leaf switches with hosts form a group, with as many servers as each leaf has hosts; NIC r of every server is at the group's leaf r.
+    /// Servers of a group reach each other over one switch.
     RailOptimised,
 }
 
@@ -68,20 +68,21 @@ pub enum Wiring {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NicSelection {
-    /// Over all of them at once: in parts of whole packets as equal as can be, at most as many as there are packets. The parts of one message go to
-    /// NICs in turn, beginning behind the last part of the message before. A message is complete when its last part is.
+    /// Over all of them at once: in parts of whole packets, as equal as possible, and at most as many as there are packets. The parts of a message
+    /// are assigned to NICs in turn, starting after the last part of the previous message.
+    /// A message is complete when its last part is.
     #[default]
     Stripe,
-    /// Whole messages over one NIC after the other.
+    /// Whole messages over the NICs in turn.
     RoundRobin,
-    /// Whole messages over the NIC that a hash of sender, receiver and the message's number at the sender names; frames of a stream all over the
-    /// same, by sender and receiver.
+    /// Whole messages over the NIC that is selected by a hash of sender, receiver and the message's number at the sender; all frames of a stream over
+    /// the same NIC, by sender and receiver.
     Hash,
-    /// Whole messages over the NIC with the fewest bytes of messages that have begun and not ended; among equals as `round-robin`. Not for
+    /// Whole messages over the NIC with the fewest bytes of messages that have started and not ended; ties as `round-robin`. Not for
     /// frames of open loops, which have no end.
     LeastOutstanding,
-    /// With an ideal scale-up network: whole messages over the NIC of the GPU that they are for. What another GPU of the server has to send goes there by the scale-up network first, as by NCCL's
-    /// PXN.
+    /// With an ideal scale-up network: whole messages over the NIC of the GPU that they are for. Messages from other GPUs of the server first cross
+    /// the scale-up network to that GPU, as with NCCL's PXN.
     Gpu,
 }
 
@@ -91,9 +92,10 @@ pub enum NicSelection {
 pub struct ScaleUp {
     /// How it is wired.
     pub wiring: ScaleUpWiring,
-    /// Rate of all its links of a GPU together, each way. The default is NVLink 4 with 18 links of 25 GB/s (NVIDIA H100 data sheet: 900 GB/s in both directions together).
+    /// Rate of all links of a GPU together, in each direction. The default is NVLink 4 with 18 links of 25 GB/s (NVIDIA H100 data sheet: 900 GB/s in
+    /// both directions together).
     pub rate: Rate,
-    /// Time from a GPU to another one beside the bytes' own. NVIDIA publishes none; the default is a guess.
+    /// Time from one GPU to another, in addition to that of the bytes. NVIDIA does not publish it; the default is an assumption.
     pub latency: Time,
 }
 
@@ -107,14 +109,15 @@ impl Default for ScaleUp {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScaleUpWiring {
-    /// By one switch that all GPUs have a link of the whole rate to, as the NVSwitches of a server together.
+    /// One switch, to which every GPU has a link of the full rate, like the NVSwitches of a server together.
     #[default]
     Switch,
-    /// By a link from each GPU to every other one, which share the rate equally, as those of an MI300X. A GPU is a host and a switch of three and more ports
-    /// here; a packet is stored at both of them.
+    /// A link from each GPU to every other one; the links share the rate equally, as in an MI300X. A GPU is modelled as a host and a switch of three
+    /// or more ports; a packet is stored at both of them.
     AllToAll,
-    /// Not simulated: only the ports of GPUs are busy, each with one message at a time, which takes `latency` and its bytes at `rate`. A collective whose group is in one server begins when its
-    /// last rank comes to it, and takes the closed form of a ring (2 (n - 1) latencies and 2 (n - 1)/n of the bytes for an all-reduce, half of both for all-gather and
+    /// Not simulated: only the ports of GPUs are busy, each with one message at a time, which takes `latency` and its bytes at `rate`. A collective
+    /// whose group is in one server begins when its last rank reaches it, and takes the time of a ring in closed form
+    /// (2 (n - 1) latencies and 2 (n - 1)/n of the bytes for an all-reduce, half of both for all-gather and
     /// reduce-scatter), of direct messages for an all-to-all and a broadcast. For workloads whose ranks are GPUs (`gpu-collective`, `training-step`), with a NIC per GPU.
     Ideal,
 }

@@ -140,7 +140,7 @@ fn written_chapters() -> Vec<Chapter> {
     chapters.extend(netloom_study::reference());
     let doc = "Which paths the traffic may take, for `netloom throughput` and studies of networks.";
     chapters.push(option::<netloom_throughput::Routing>("throughput --routing", "--routing", doc));
-    let doc = "The traffic a network is asked to carry, for `netloom throughput` and studies of networks.";
+    let doc = "The traffic that a network carries, for `netloom throughput` and studies of networks.";
     chapters.push(option::<netloom_throughput::Traffic>("throughput --traffic", "--traffic", doc));
     chapters
 }
@@ -186,7 +186,7 @@ fn unknown(name: &str, chapters: &[Chapter], places: &[Place]) -> Problem {
     let values = places.iter().flat_map(|place| place.field.values.iter().map(|value| value.name.as_str()));
     let problem = Problem::new(
         "",
-        format!("no kind, preset, field or value is called or mentions `{}`", shorten(name)),
+        format!("no kind, preset, field or value has the name `{}` or mentions it", shorten(name)),
     );
     problem.help(suggest(name, names.chain(fields).chain(values)))
 }

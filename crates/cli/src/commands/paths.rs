@@ -67,7 +67,8 @@ impl Tables {
             ));
         }
         if let Some(outcome) = outcome_around(&tables.dir) {
-            let reason = format!("it is inside the outcome {}; choose a folder beside it", outcome.display());
+            let reason =
+                format!("it is inside the outcome {}; choose a folder next to it", outcome.display());
             return Err(unwritable(dir, &reason));
         }
         tables.is_there()?;
@@ -91,8 +92,9 @@ impl Tables {
         let is_table = |name: &str| PathsReport::TABLES.iter().any(|table| name == file_name(table));
         match found.iter().find(|(name, is_file)| !is_file || !is_table(name)) {
             Some((name, _)) => {
-                let reason =
-                    format!("it holds `{name}`, which is no table of `netloom paths`; choose another folder");
+                let reason = format!(
+                    "it contains `{name}`, which is not a table of `netloom paths`; choose another folder"
+                );
                 Err(unwritable(&self.dir, &reason))
             }
             None => Ok(!found.is_empty()),

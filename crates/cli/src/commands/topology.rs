@@ -142,7 +142,7 @@ fn tree(network: &Network) -> Tree {
 impl Tree {
     fn words(&self) -> String {
         if let Some(why) = &self.no_tree {
-            return format!("none, as it is no tree: {why}");
+            return format!("none, as it is not a tree: {why}");
         }
         let levels = self.levels.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
         let found = if self.found { ", found by the distances of the hosts" } else { "" };

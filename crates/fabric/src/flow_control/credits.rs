@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Credit-based flow control: a port sends a packet on a virtual channel only if the buffer at the other end has room for a packet of the
-/// largest size. Credits come back as packets leave that buffer; they take the cable's delay and their own serialisation, but no bandwidth
-/// of the data. Default buffer: that of the Flowcut evaluation's Dragonfly.
+/// largest size. Credits are returned as packets leave that buffer; they take the cable's delay and their own serialisation, but use no bandwidth of the data.
+/// Default buffer: that of the Flowcut evaluation's Dragonfly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Credits {
@@ -15,7 +15,7 @@ pub struct Credits {
     /// Virtual channels per class: a packet takes the next one on each hop between switches, on a Dragonfly on each hop but those from a
     /// local to a global link; the last one serves all further hops. Absent: as many as the routes need to be free of deadlocks; on trees 1.
     pub vcs: Option<u8>,
-    /// Credits go back once this many bytes have left the buffer. Absent: a sixteenth of the buffer, or less where the buffer holds few
+    /// Credits are returned once this many bytes have left the buffer. Absent: a sixteenth of the buffer, or less where the buffer holds few
     /// packets; 0: with every packet.
     pub batch: Option<Bytes>,
     /// Size of a credit on the wire.

@@ -16,7 +16,7 @@ use crate::queue::check_packet_size;
 pub struct Pfc {
     /// Input buffer of one port and data queue.
     pub buffer: Bytes,
-    /// Part of the buffer kept for what arrives after the PAUSE has been asked for. Absent: computed from rate, cable length, packet size
+    /// Part of the buffer reserved for what arrives after the PAUSE has been requested. Absent: computed from rate, cable length, packet size
     /// and response time such that nothing is ever lost. A smaller one can lose packets, which ends the run with an error.
     pub headroom: Option<Bytes>,
     /// How far below the pause threshold a queue is resumed; absent: two of the largest packets.

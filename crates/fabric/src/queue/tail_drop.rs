@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TailDrop {
-    /// Whether some packets are dropped before the queue is full, so that flows in step do not lose all at once. Absent: none. Needs `fabric.buffer`, and a fabric that loses packets.
+    /// Whether some packets are dropped before the queue is full, so that synchronised flows do not all lose packets at once. Absent: none. Needs
+    /// `fabric.buffer`, and a fabric that loses packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub random: Option<RandomDrop>,
 }
@@ -18,7 +19,7 @@ pub struct TailDrop {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RandomDrop {
-    /// Probability that a packet is dropped that would end in the last part of the queue.
+    /// Probability that a packet that would enter the last part of the queue is dropped.
     pub probability: f64,
     /// The last part, in full packets.
     pub packets: u32,

@@ -32,7 +32,7 @@ pub struct KShortest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ties {
-    /// By chance, pair by pair, so that the paths of different pairs spread.
+    /// At random, pair by pair, so that the paths of different pairs are spread.
     Random,
     /// In ascending order of the routers on the path, as Yen's algorithm on a numbered graph finds them.
     Ascending,

@@ -29,7 +29,7 @@ use crate::tables::ForwardingTables;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Spain {
-    /// Paths per ordered pair of routers with hosts that the forests are made of. Of all pairs together there may be 33,554,432.
+    /// Paths per ordered pair of routers with hosts that the forests are made of. All pairs together may have at most 33,554,432.
     pub paths: u32,
     /// How many forests are used: those with the most links. All by default.
     pub layers: Option<u32>,

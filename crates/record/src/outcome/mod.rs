@@ -74,7 +74,7 @@ pub enum OutcomeError {
     #[error("{} already holds an outcome", .0.display())]
     Exists(PathBuf),
     /// The folder holds something that is no outcome, which is never replaced.
-    #[error("{} holds `{found}`, which is no part of an outcome; choose another folder", dir.display())]
+    #[error("{} contains `{found}`, which is not part of an outcome; choose another folder", dir.display())]
     Foreign {
         /// The folder.
         dir: PathBuf,
@@ -90,7 +90,7 @@ pub enum OutcomeError {
         is: &'static str,
     },
     /// The path is inside an outcome, which holds nothing but what belongs to it.
-    #[error("{} is inside the outcome {}; choose a folder beside it", path.display(), outcome.display())]
+    #[error("{} is inside the outcome {}; choose a folder next to it", path.display(), outcome.display())]
     Inside {
         /// The path.
         path: PathBuf,

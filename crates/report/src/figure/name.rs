@@ -47,7 +47,7 @@ const OTHERS: &[(&str, &str, Kind)] = &[
     ("link-use", "use of the links by tier, mean and busiest", Kind::LinkUse),
     ("throughput-over-time", "what the channels sent over time", Kind::Throughput),
     ("queue-over-time", "longest queue over time", Kind::Queue),
-    ("network", "the network of one point, links in the colour of their use", Kind::Network),
+    ("network", "the network of one point, links coloured by their use", Kind::Network),
 ];
 
 /// Every figure with what it shows.

@@ -1,4 +1,4 @@
-//! When a scheme may decide anew: which runs of a flow's packets stay on one path.
+//! When a scheme may choose another path: which runs of a flow's packets stay on one path.
 //!
 //! Each kind is whole in its file: its parameters with their defaults, what is remembered of a flow's present run, and its steps. A new one is
 //! such a file and a line in the list below. The steps are pure; the path selector of a place keeps the runs of its flows.
@@ -33,7 +33,7 @@ pub(crate) use table::Table;
 macro_rules! granularities {
     ($($name:literal => $Kind:ident($Config:ty),)+) => {
         kinds! {
-            /// When a scheme may decide anew.
+            /// When a scheme may choose another path.
             pub enum Granularity: "granularity" {
                 $($name => $Kind($Config),)+
             }

@@ -15,19 +15,20 @@ use crate::tag::Tag;
 
 /// A path per packet: each of a list once, in a new random order for each pass (Handley et al., NDP, SIGCOMM'17, sec. 3.1; strategy `perm`
 /// of csg-htsim, `sim/datacenter/main_ndp.cpp`). The list holds the paths between the flow's two ends, each once: the labels of a tree that
-/// lead over different links, the layers that connect the two, their k shortest paths. Entropy values differ by their numbers alone, as a
-/// NIC does not know where switches' hashes send them. A list is made when its flow begins. After a pass those paths are left out for the
-/// next one of whose packets a larger share was trimmed than `penalty` times that of all paths, or of which more are unanswered than that
-/// many times the mean and one (a link is slow, or cut). Each further penalty of the same path lasts twice as long as the one before, until
-/// it fares no worse than the others. At the NIC.
+/// lead over different links, the layers that connect the two, their k shortest paths. Different entropy values count as different paths, because a
+/// NIC does not know where switches' hashes send them.
+/// A list is made when its flow begins. A path is left out of the next pass if the trimmed share of its packets is more than `penalty` times that of
+/// all paths, or if more of its packets are unanswered than `penalty` times the mean plus one (a link is slow, or cut).
+/// Each further penalty of the same path lasts twice as long as the one before, until it is no worse than the others.
+/// At the NIC.
 ///
-/// The paper says that such outliers are left out temporarily, not how far out they have to be, nor how long.
+/// The paper says that such outliers are left out temporarily, but neither how far out they have to be nor for how long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathList {
-    /// Most paths in the list: a random selection where there are more between the flow's two ends, all of them where there are fewer.
+    /// Maximum number of paths in the list: a random selection where there are more between the flow's two ends, all of them where there are fewer.
     pub paths: u32,
-    /// How many times worse than the mean a path fares that is left out.
+    /// A path is left out if it is this many times worse than the mean.
     pub penalty: f64,
 }
 

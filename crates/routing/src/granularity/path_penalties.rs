@@ -14,9 +14,10 @@ use crate::header::Advice;
 use crate::tag::Tag;
 
 /// A path per packet: those of a flow's list in turn, in a new random order for each pass, as far as they have no *penalty*. A marked ACK gives
-/// its path a penalty of `mark`, a trimmed packet one of `trim`, a packet that met a cut link the most, `most`. A path whose turn it is and that
+/// its path a penalty of `mark`, a trimmed packet one of `trim`, a packet that met a cut link the largest, `most`. A path whose turn it is and that
 /// has a penalty is passed over; the first one that is passed over for a packet loses 1 of it. If all have one, the packet takes the path whose
-/// turn it is. With `mark` and `trim` of 0 and without `recycle`, nothing that comes back matters. With `recycle`, the oldest path whose ACK came back unmarked, and that has not been taken again since, goes first. At the NIC;
+/// turn it is. With `mark` and `trim` of 0 and without `recycle`, feedback has no effect. With `recycle`, the oldest path whose ACK came back
+/// unmarked, and that has not been taken again since, goes first. At the NIC;
 /// needs a fabric that marks, or one that trims. Works with every transport that has ACKs; with one ACK for several packets
 /// (`reliability = "pds"`) the ACK speaks for the path of the packet that caused it.
 ///
@@ -27,7 +28,7 @@ use crate::tag::Tag;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathPenalties {
-    /// Most paths in the list: a random selection where there are more, all of them where there are fewer (uet-htsim: `-paths` 64).
+    /// Maximum number of paths in the list: a random selection where there are more, all of them where there are fewer (uet-htsim: `-paths` 64).
     pub paths: u32,
     /// Whether paths whose ACKs came back unmarked go first.
     pub recycle: bool,

@@ -10,8 +10,9 @@ use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 
 /// Protective load balancing: a new path after `rounds` congested rounds in a row, or after `idle_rounds` where nothing is in flight, so
-/// that a change then reorders nothing. A retransmission timeout changes the path, too, and then congestion does not for `pause` to twice
-/// that, drawn at random, so that the flow does not return to the path that failed. Qureshi et al., PLB, SIGCOMM'22; the rules are those of
+/// that a change then reorders nothing. A retransmission timeout changes the path, too. For a random time between `pause` and twice that, congestion
+/// then does not change it, so that the flow does not return to the path that failed.
+/// Qureshi et al., PLB, SIGCOMM'22; the rules are those of
 /// Linux (`tcp_plb.c` and its user DCTCP). At the NIC; needs a fabric that marks.
 ///
 /// Marks of the old path still count after a change, as in Linux. The preset `plb-reps-artefact` is PLB as in the public simulator of REPS:
@@ -24,7 +25,7 @@ pub struct Plb {
     pub threshold: f64,
     /// Congested rounds in a row after which the flow takes another path.
     pub rounds: u32,
-    /// Congested rounds in a row after which it does so if all that it has sent is acknowledged: at most `rounds`.
+    /// Congested rounds in a row after which a flow with nothing in flight takes another path: at most `rounds`.
     pub idle_rounds: u32,
     /// After a timeout congestion does not change the path for this time, and up to as much again at random.
     pub pause: Time,

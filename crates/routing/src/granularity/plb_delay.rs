@@ -24,11 +24,11 @@ pub struct PlbDelay {
     pub target: Time,
     /// What every hop adds to it. (csg-htsim's copies of a route count no hops.)
     pub hop_delay: Time,
-    /// Least number of round-trip times without a good one after which the flow takes another path.
+    /// Smallest number of round-trip times without a good one after which the flow takes another path.
     pub least: u32,
     /// Number of round-trip times without a good one after which the flow always takes another path. The limit of each flow is drawn between `least` and this.
     pub most: u32,
-    /// How long a flow waits that has never had a good one, and from then on between two changes.
+    /// How long a flow that has never had a good one waits before its first change, and between further ones.
     pub first: Time,
 }
 

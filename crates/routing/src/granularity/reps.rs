@@ -11,10 +11,10 @@ use crate::header::Advice;
 use crate::tag::Tag;
 
 /// A path per packet: the oldest path whose ACK came back unmarked and that has not been used since, otherwise one that the selector draws.
-/// After a retransmission timeout the flow *freezes*: it uses the paths that it remembers in turn, used or not, and explores none until
+/// After a retransmission timeout the flow *freezes*: it uses the paths that it remembers in turn, even if they were used since, and explores no others until
 /// `freeze` has passed; then it forgets them and explores with `explore` packets. Bonato et al., REPS (Recycled Entropies), arXiv
-/// 2407.21625. At the NIC; needs a fabric that marks, or one that trims: of a packet that loses its payload no ACK comes, so its path is
-/// not taken again. A timeout stands for a failed link, so congestion should not cause any: trimming or PFC.
+/// 2407.21625. At the NIC; needs a fabric that marks, or one that trims: a packet that loses its payload is not acknowledged, so its path is not
+/// taken again. A timeout is taken as a failed link, so congestion should not cause timeouts: use trimming or PFC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Reps {
@@ -22,7 +22,7 @@ pub struct Reps {
     pub buffer: u32,
     /// How long it stays frozen.
     pub freeze: Time,
-    /// Packets that explore after that.
+    /// Number of packets that explore after that.
     pub explore: u32,
 }
 

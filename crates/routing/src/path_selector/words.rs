@@ -24,7 +24,7 @@ impl SwitchPathSelector {
             | Role::RunAtFirst => self.selector.words(header, ports).unwrap_or_else(|| {
                 let (selector, run) = (scheme.selector_name(), scheme.granularity_name());
                 match self.uncongested {
-                    None => format!("{selector}, decided anew per {run}"),
+                    None => format!("{selector}, chosen for each {run}"),
                     Some(uncongested) => {
                         format!(
                             "{selector}, no congestion known: {}",

@@ -14,8 +14,9 @@ use crate::header::{Candidates, View};
 use netloom_units::Invalid;
 
 /// DRILL(d, m): the least loaded of `samples` candidates, drawn at random and each once, and the `memory` ports that were least loaded at the last
-/// decision; among equal loads a remembered port. Ghorbani et al., SIGCOMM'17, §3.2. The paper says neither of what the memory is nor whether the packet
-/// that is being sent counts as load: the defaults are those of the public code of ConWeave (`SwitchNode::DoLbDrill` of its ns-3 fork), a memory for each
+/// decision; among equal loads a remembered port. Ghorbani et al., SIGCOMM'17, §3.2. The paper states neither to what the memory refers nor whether
+/// the packet that is being sent counts as load:
+/// the defaults are those of the public code of ConWeave (`SwitchNode::DoLbDrill` of its ns-3 fork), a memory for each
 /// destination, and what waits in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -45,12 +46,11 @@ pub enum Per {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
-    /// The bytes that wait, as in ConWeave's public code. A flow that is alone finds no load anywhere and keeps the remembered port, so it stays in
-    /// order.
+    /// The bytes that wait, as in ConWeave's public code. A flow without competitors finds no load anywhere and keeps the remembered port, so it stays in order.
     #[default]
     Waiting,
-    /// The bytes that wait, and the packet that is being sent. A flow that is alone finds its own last packet at the remembered port and takes another
-    /// one, on which a short packet may overtake a long one.
+    /// The bytes that wait, and the packet that is being sent. A flow without competitors finds its own last packet at the remembered port and takes
+    /// another one, on which a short packet may overtake a long one.
     Queued,
 }
 

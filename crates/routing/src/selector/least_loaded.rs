@@ -15,19 +15,20 @@ use super::random::below;
 use crate::header::View;
 
 /// The candidate port with the fewest queued bytes (all classes, the packet being sent included), ties at random: adaptive
-/// up-routing as in fat trees of InfiniBand and Slingshot, and Flowcut's switch variant. Or, with `by`, the one that has lately been used least.
+/// up-routing as in fat trees of InfiniBand and Slingshot, and Flowcut's switch variant. Or, with `by`, the one with the lowest recent use.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LeastLoaded {
-    /// What counts as load: the bytes in the `queue`, the `rate` at which the port has sent lately as a share of its link's, or `both`: the queue, and
+    /// What counts as load: the bytes in the `queue`, the port's recent `rate` as a share of its link's, or `both`: the queue, and
     /// among equal queues the rate.
     pub by: By,
     /// How ports measure that rate.
     pub estimator: Estimator,
-    /// Queues count in levels: those shorter than the first of these are alike, those at least as long as the first and shorter than the second, and so on.
-    /// csg-htsim's `ecmp_ar` has levels of 5, 10 and 20% of a queue (`BaseQueue::quantized_queuesize` in `sim/queue.cpp`). None: to the byte.
+    /// Queues are compared by levels: those shorter than the first of these are equal, those at least as long as the first and shorter than the
+    /// second are equal, and so on.
+    /// csg-htsim's `ecmp_ar` has levels of 5, 10 and 20% of a queue (`BaseQueue::quantized_queuesize` in `sim/queue.cpp`). Empty: to the byte.
     pub levels: Vec<Bytes>,
-    /// A queue that was looked at so lately is not looked at again: what it was then counts. csg-htsim's `ecmp_ar` has 100 ns.
+    /// For this time after a queue was read its length is not read again, and the old value counts. csg-htsim's `ecmp_ar` has 100 ns.
     pub refresh: Time,
 }
 

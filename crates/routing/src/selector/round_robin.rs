@@ -15,8 +15,9 @@ use crate::scheme::{Placement, Routing};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-/// One candidate after the other. At a switch, one turn for all packets it forwards, from a random candidate on. At a NIC, path labels in
-/// turn from a random first one per flow, as Presto's shadow MACs (He et al., SIGCOMM'15): on a tree, switches read the label's digits as
+/// Candidates in turn. At a switch, all packets that it forwards share one turn, which starts at a random candidate. At a NIC, path labels in turn,
+/// starting at a random one for each flow, like Presto's shadow MACs
+/// (He et al., SIGCOMM'15): on a tree, switches read the label's digits as
 /// up ports, so consecutive labels visit every path.
 ///
 /// ACKs and other control packets take turns only with `granularity = { kind = "packet", control = true }`, as in the preset
@@ -24,9 +25,9 @@ use rand::seq::SliceRandom;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoundRobin {
-    /// At switches: candidates come in a random order, which is redrawn after this many rounds. csg-htsim's `ecmp_rr` has 5
-    /// (`sim/datacenter/fat_tree_switch.cpp`, `FatTreeSwitch::getNextHop`), and so has the preset `spray-round-robin`. Absent: always by
-    /// number, so that switches that are synchronised stay so.
+    /// At switches: candidates are in a random order, which is redrawn after this many rounds. csg-htsim's `ecmp_rr` has 5
+    /// (`sim/datacenter/fat_tree_switch.cpp`, `FatTreeSwitch::getNextHop`), and so has the preset `spray-round-robin`. Absent: always by number, so
+    /// that synchronised switches stay synchronised.
     pub reshuffle: Option<u32>,
 }
 

@@ -11,7 +11,7 @@ use crate::header::{Notice, View};
 
 /// Switch AR with fractional split ratios instead of the binary one. Each usable port has a share of a destination's packets. A
 /// notification with feedback F takes the part gain · F/64 of the share of the port it is about and gives it to the other ports in
-/// equal parts; with time, shares go back to the uncongested choice at the pace of one whole per `recovery`. Packets
+/// equal parts; over time, shares return to the uncongested choice at the rate of one whole per `recovery`. Packets
 /// follow the shares in turn, weighted by their bytes. Our reading of the fractional split ratios that Crisan, Gusat and Minkenberg
 /// name as future work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

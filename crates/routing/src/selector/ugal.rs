@@ -34,7 +34,7 @@ pub struct Ugal {
     pub load: Load,
     /// Which load counts for a path.
     pub queue: Queue,
-    /// Most minimal paths compared, the first being that of the header's hash. Between groups of a Dragonfly there is one per global link
+    /// Maximum number of minimal paths compared, the first being that of the header's hash. Between groups of a Dragonfly there is one per global link
     /// that joins the two, elsewhere one per minimal port; if there are more than this, the others are drawn.
     pub minimal: u32,
     /// Paths over an intermediate switch compared, each drawn independently.
@@ -44,7 +44,7 @@ pub struct Ugal {
     /// What is drawn: a `switch` or a `group`, as for `valiant`. Absent: a group where the network has global links, otherwise a switch.
     pub intermediate: Option<Intermediate>,
     /// Progressive adaptive routing (PAR): the later switches of the source's group decide again on what goes minimally; a packet leaves
-    /// its minimal path at most once. In a lossless fabric that takes a virtual channel more.
+    /// its minimal path at most once. In a lossless fabric that needs one more virtual channel.
     pub progressive: bool,
 }
 
@@ -111,15 +111,16 @@ kinds! {
 #[serde(deny_unknown_fields, default)]
 pub struct Local {}
 
-/// UGAL-G: the load of the first global channel of the path, wherever in the group it begins. A switch knows its own queues as they are and
-/// those of another switch by reports: at every multiple of `period` a switch looks at the load of its global channels and reports those that
-/// have changed to the switches of its group, over the direct links between them, beside the data: that takes the link's delay and the
-/// serialisation of 64 bytes, but no bandwidth. So a load is known with an age between that delay and that delay plus `period`; the
-/// textbook's UGAL-G, which knows all queues of the group at once, is its limit. Dragonflies only.
+/// UGAL-G: the load of the first global channel of the path, wherever in the group it begins. A switch knows its own queues exactly, and those of
+/// other switches by reports: at every multiple of `period` a switch reports the loads of its global channels that have changed to the switches of
+/// its group, over the direct links between them. A report takes the link's delay and the serialisation of 64 bytes, but no bandwidth of the data. So
+/// a load is known with an age between that delay and that delay plus `period`. The textbook's UGAL-G, which knows all queues of the group at once,
+/// is the limit.
+/// Dragonflies only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Global {
-    /// Time between two looks.
+    /// Time between two reports.
     pub period: Time,
 }
 

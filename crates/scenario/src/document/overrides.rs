@@ -128,7 +128,7 @@ impl Node {
                     match step.parse::<usize>().ok().and_then(|i| items.get_mut(i)) {
                         None => {
                             return fail(format!(
-                                "`{step}` is no position in this list of {length}; positions count from 0"
+                                "`{step}` is not a position in this list of {length}; positions count from 0"
                             ));
                         }
                         Some(item) if last => {

@@ -110,7 +110,7 @@ fn read_value(value: &DeValue<'_>, span: std::ops::Range<usize>, source: &Source
         DeValue::Float(number) => match number.as_str().parse() {
             Ok(number) => Value::Float(number),
             Err(_) => {
-                return Err(Problem::new("", format!("{number} is no number")).at(&place).into());
+                return Err(Problem::new("", format!("{number} is not a number")).at(&place).into());
             }
         },
         DeValue::Boolean(value) => Value::Boolean(*value),

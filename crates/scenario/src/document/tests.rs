@@ -40,7 +40,7 @@ fn an_override_without_meaning_points_at_its_own_text() {
         ("a..b=1", "--set:1:1: a field name is missing"),
         ("=1", "--set:1:1: a field name is missing"),
         ("n.x=1", "--set:1:1: n.x: `x` cannot be set inside number 1"),
-        ("list.3=1", "--set:1:1: list.3: `3` is no position in this list of 1"),
+        ("list.3=1", "--set:1:1: list.3: `3` is not a position in this list of 1"),
     ] {
         let problem = Problems::from(apply_override(&mut root, text).unwrap_err()).to_string();
         assert!(problem.starts_with(expected), "{problem}");

@@ -31,7 +31,7 @@ pub(super) fn early_timeouts(scenario: &Scenario, network: &Network, farthest: &
     };
     is_armed.then(|| {
         format!(
-            "transport.{field}: {timeout} is below the idle round trip from h0 to h{}, {}{share}: packets are sent again that were not lost",
+            "transport.{field}: {timeout} is below the idle round trip from h0 to h{}, {}{share}: packets that were not lost are sent again",
             farthest.host, farthest.round_trip
         )
     })

@@ -10,7 +10,7 @@ use crate::scenario::Scenario;
 /// ConWeave learns which paths are busy from marks.
 pub(super) fn conweave_without_ecn(scenario: &Scenario) -> Option<String> {
     (scenario.routing.uses_conweave() && scenario.fabric.options.ecn.is_none()).then(|| {
-        "routing.granularity: conweave calls paths busy where packets are marked, and no switch marks; set `fabric.ecn`"
+        "routing.granularity: conweave finds busy paths by marks, and no switch marks; set `fabric.ecn`"
             .to_owned()
     })
 }

@@ -26,14 +26,16 @@ pub struct Measure {
     /// Measure latency (from leaving the sender's NIC to the arrival at the receiver) and hops of every data packet: by kind of traffic in the
     /// summary, by flow in `packets.parquet`, as a histogram in `latency.parquet`.
     pub packets: bool,
-    /// Write where the packets of some flows, and those on some channels, pass; absent: no trace.
+    /// Write the path of every packet of some flows, and all packets on some channels; absent: no trace.
     pub trace: Option<PacketTrace>,
     /// Count the gaps between a flow's departures from its NIC, by length and by base round-trip times: `gaps.parquet`.
     pub gaps: bool,
     /// Count the same at a flow's first switch, by arrivals: `switch_gaps.parquet`; and the packets and flowlets of every flow at every switch that
-    /// they come to: `flowlets.parquet`, which switches that choose by flowlets make in any case. A flowlet begins behind a gap as long as the flowlet threshold, of routing or HF²T.
+    /// they come to: `flowlets.parquet`, which is written in any case if switches choose by flowlets. A flowlet begins after a gap as long as the
+    /// flowlet threshold, of routing or HF²T.
     pub switch_gaps: bool,
-    /// Write what every rank of a program does when: computing, sending, or waiting for a message: `activities.parquet`. Ranks of `astra-sim` and of patterns without a program
+    /// Write what every rank of a program does over time: computing, sending, or waiting for a message: `activities.parquet`. Ranks of `astra-sim`
+    /// and of patterns without a program
     /// have none.
     pub activities: bool,
     /// Upper bounds of the flow-size bins of the summary, ascending; absent: bins at powers of ten.
@@ -49,7 +51,7 @@ pub struct Measure {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelName {
-    /// What the summary calls it.
+    /// Its name in the summary.
     pub name: String,
     /// Sending node.
     pub from: String,

@@ -177,8 +177,8 @@ impl Validated {
         let counts_off_trees = routing.counted_flowcuts().is_some() && !network.is_tree();
         if counts_off_trees && fabric.is_lossless() && !fabric.options.control_priority {
             // On a tree the path back is as free of cycles as the path there.
-            let expected = "\"nic\" for flowcuts in a lossless fabric that is no tree and where fabric.control_priority is false: nobody proves \
-                            that acknowledgements which go back among the data do not wait for each other in a circle";
+            let expected = "\"nic\" for flowcuts in a lossless fabric that is not a tree and where fabric.control_priority is false: \
+                            acknowledgements that return among the data could wait for each other in a cycle";
             let found = format!("\"{}\"", routing.placement.name());
             return Err(SimError::Routing(Invalid::new("placement", expected, found)));
         }

@@ -44,7 +44,7 @@ pub struct Verdict {
     pub needs: Needs,
     /// Paper, section, figure.
     pub source: String,
-    /// What a reader should know beside it.
+    /// A remark for the reader.
     pub note: String,
 }
 

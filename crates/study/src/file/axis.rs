@@ -22,7 +22,7 @@ pub struct Axis {
 /// One value of an axis.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What it is called in tables and claims.
+    /// Its name in tables and claims.
     pub label: String,
     /// Labels of earlier axes; a point that carries none of them does not take this value. Empty: all do.
     pub only: Vec<String>,

@@ -17,13 +17,13 @@ use crate::topology::BuildContext;
 pub struct Complete {
     /// Switches (k′ + 1).
     pub switches: u32,
-    /// Take the number of switches whose network has nearest to this number of hosts, instead of `switches`.
+    /// Take the number of switches whose number of hosts is nearest to this, instead of `switches`.
     pub about_hosts: Option<u32>,
     /// Hosts per switch; k′ if absent.
     pub hosts_per_switch: Option<u32>,
-    /// Rate of every link for which nothing else is said.
+    /// Rate of every link that has no other rate.
     pub rate: Rate,
-    /// Propagation delay of every link for which nothing else is said.
+    /// Propagation delay of every link that has no other delay.
     pub latency: Time,
     /// Rate of host links; `rate` if absent.
     pub host_rate: Option<Rate>,

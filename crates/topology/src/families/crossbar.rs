@@ -11,7 +11,7 @@ use crate::network::{Network, NetworkBuilder};
 use crate::size::Size;
 use crate::topology::BuildContext;
 
-/// One ideal switch with all hosts on it (a star): the yardstick of Crisan et al. and FatPaths.
+/// One ideal switch with all hosts on it (a star): the reference of Crisan et al. and FatPaths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Crossbar {

@@ -13,7 +13,7 @@ use crate::topology::BuildContext;
 
 /// Dragonfly (Kim et al., ISCA 2008): `groups` cliques of switches, `links_per_group_pair` links between any two.
 ///
-/// The paper's letters: p hosts per switch, a switches per group, h global links per switch, g groups. What is not given follows from the
+/// In the paper's notation: p hosts per switch, a switches per group, h global links per switch, g groups. What is not given follows from the
 /// balanced rule a = 2p = 2h, g = a·h + 1. Global port `switch·h + port` of a group is the port's number there; with n links per pair, port
 /// `i·(g − 1) + o` is link i to the o-th other group of the arrangement. Links within a group are of tier `local`, between groups `global`;
 /// the pod of a switch is its group. A minimal path crosses as few global links as possible, one at most.
@@ -35,13 +35,13 @@ pub struct Dragonfly {
     pub global_links_per_switch: Option<u32>,
     /// Groups (g); a·h/n + 1 if absent.
     pub groups: Option<u32>,
-    /// Links between each two groups (n); if absent as many as the global ports allow, 1 where `groups` is absent.
+    /// Links between every two groups (n); if absent as many as the global ports allow, 1 where `groups` is absent.
     pub links_per_group_pair: Option<u32>,
     /// Which global port of a group leads to which other group.
     pub arrangement: Arrangement,
-    /// Rate of every link for which nothing else is said.
+    /// Rate of every link that has no other rate.
     pub rate: Rate,
-    /// Propagation delay of every link for which nothing else is said.
+    /// Propagation delay of every link that has no other delay.
     pub latency: Time,
     /// Rate of host links; `rate` if absent.
     pub host_rate: Option<Rate>,
@@ -70,7 +70,7 @@ pub enum Arrangement {
 /// Published Dragonflies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DragonflyPreset {
-    /// Flowcut: 4 groups of 16 switches of 16 hosts, 16 links between each two groups, 3 global links per switch.
+    /// Flowcut: 4 groups of 16 switches of 16 hosts, 16 links between every two groups, 3 global links per switch.
     #[serde(rename = "flowcut-1024")]
     Flowcut1024,
 }

@@ -10,7 +10,7 @@ use crate::families::jellyfish;
 use crate::network::Network;
 use crate::topology::{BuildContext, Topology};
 
-/// The Jellyfish with as many switches and ports as another network (FatPaths, section IV, "X-JF").
+/// The Jellyfish with the same numbers of switches and ports as another network (FatPaths, section IV, "X-JF").
 ///
 /// Where all switches of the other network are alike, hosts per switch p and degree k′ are taken over. Where they are
 /// not, as in fat trees, its switches of the largest radix k become k = p + k′ with k′/p about 4, i.e. p = k/5 rounded:

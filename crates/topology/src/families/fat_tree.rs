@@ -12,8 +12,8 @@ use crate::topology::BuildContext;
 
 /// Three-level fat tree of pods, with any counts of switches and optional taper.
 ///
-/// Sizes come from one of `preset`, `k` (Al-Fares et al., SIGCOMM 2008) and `about_hosts`; single counts given beside
-/// it override it, and with none of the three all that is not given is as in preset `flowcut-1024`.
+/// Sizes come from one of `preset`, `k` (Al-Fares et al., SIGCOMM 2008) and `about_hosts`; single counts override it. If none of the three is given,
+/// missing counts are those of preset `flowcut-1024`.
 /// Aggregation position i of every pod shares its own `cores / aggs_per_pod` cores.
 /// Link tiers are `host`, `edge-agg` and `agg-core`; edge and aggregation switches of a pod carry its number, core
 /// switches belong to none.
@@ -37,13 +37,13 @@ pub struct FatTree {
     pub cores: Option<u32>,
     /// Hosts per ToR.
     pub hosts_per_tor: Option<u32>,
-    /// Down links per up link at the ToRs, e.g. 2 for a 2:1 taper.
+    /// Down links per up link at the ToRs: 2 for a 2:1 taper.
     pub tor_taper: Option<f64>,
     /// Down links per up link at the aggregation switches.
     pub agg_taper: Option<f64>,
-    /// Rate of every link for which nothing else is said; 200 Gb/s if absent.
+    /// Rate of every link that has no other rate; 200 Gb/s if absent.
     pub rate: Option<Rate>,
-    /// Propagation delay of every link for which nothing else is said; 1 µs if absent.
+    /// Propagation delay of every link that has no other delay; 1 µs if absent.
     pub latency: Option<Time>,
     /// Rate of host links.
     pub host_rate: Option<Rate>,

@@ -29,9 +29,9 @@ pub struct HyperX {
     pub parallel_links: Vec<u32>,
     /// Hosts per switch (T); k′/L rounded up if absent.
     pub hosts_per_switch: Option<u32>,
-    /// Rate of every link for which nothing else is said.
+    /// Rate of every link that has no other rate.
     pub rate: Rate,
-    /// Propagation delay of every link for which nothing else is said.
+    /// Propagation delay of every link that has no other delay.
     pub latency: Time,
     /// Rate of host links; `rate` if absent.
     pub host_rate: Option<Rate>,

@@ -20,15 +20,15 @@ use crate::topology::BuildContext;
 pub struct Jellyfish {
     /// Switches; `switches * degree` is even.
     pub switches: u32,
-    /// Take the valid number of switches that gives nearest to this number of hosts, instead of `switches`.
+    /// Take the valid number of switches whose number of hosts is nearest to this, instead of `switches`.
     pub about_hosts: Option<u32>,
     /// Links from each switch to others (k′).
     pub degree: u32,
     /// Hosts per switch.
     pub hosts_per_switch: u32,
-    /// Rate of every link for which nothing else is said.
+    /// Rate of every link that has no other rate.
     pub rate: Rate,
-    /// Propagation delay of every link for which nothing else is said.
+    /// Propagation delay of every link that has no other delay.
     pub latency: Time,
     /// Rate of host links; `rate` if absent.
     pub host_rate: Option<Rate>,

@@ -23,9 +23,9 @@ pub struct LeafSpine {
     pub hosts_per_leaf: u32,
     /// Parallel links between each leaf and each spine.
     pub bundle: u32,
-    /// Rate of every link for which nothing else is said.
+    /// Rate of every link that has no other rate.
     pub rate: Rate,
-    /// Propagation delay of every link for which nothing else is said.
+    /// Propagation delay of every link that has no other delay.
     pub latency: Time,
     /// Rate of host links; `rate` if absent.
     pub host_rate: Option<Rate>,

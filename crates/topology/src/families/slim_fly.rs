@@ -28,13 +28,13 @@ use crate::topology::BuildContext;
 pub struct SlimFly {
     /// A prime power other than 2; 19 if absent (FatPaths, Table IV).
     pub q: Option<u32>,
-    /// Take the q whose network has nearest to this number of hosts.
+    /// Take the q whose number of hosts is nearest to this.
     pub about_hosts: Option<u32>,
     /// Hosts per switch; k′/2 rounded up if absent.
     pub hosts_per_switch: Option<u32>,
-    /// Rate of every link for which nothing else is said.
+    /// Rate of every link that has no other rate.
     pub rate: Rate,
-    /// Propagation delay of every link for which nothing else is said.
+    /// Propagation delay of every link that has no other delay.
     pub latency: Time,
     /// Rate of host links; `rate` if absent.
     pub host_rate: Option<Rate>,

@@ -33,9 +33,9 @@ pub struct Xgft {
     pub w: Vec<u32>,
     /// Parallel links between parent and child, from the host links up; empty: 1 everywhere.
     pub bundle: Vec<u32>,
-    /// Rate of every link for which `rates` says nothing.
+    /// Rate of every link that is not in `rates`.
     pub rate: Rate,
-    /// Propagation delay of every link for which `latencies` says nothing.
+    /// Propagation delay of every link that is not in `latencies`.
     pub latency: Time,
     /// Rate of each link, from the host links up; empty: `rate` everywhere.
     pub rates: Vec<Rate>,

@@ -27,7 +27,7 @@ use crate::topology::BuildContext;
 pub struct Xpander {
     /// Links from each switch to others (k′).
     pub degree: u32,
-    /// Take the degree, with `lift` equal to it, that gives nearest to this number of hosts, instead of `degree`.
+    /// Take the degree, with `lift` equal to it, whose number of hosts is nearest to this, instead of `degree`.
     pub about_hosts: Option<u32>,
     /// Copies of each vertex; k′ if absent.
     pub lift: Option<u32>,
@@ -37,9 +37,9 @@ pub struct Xpander {
     pub ramanujan: bool,
     /// Hosts per switch; k′/2 rounded up if absent.
     pub hosts_per_switch: Option<u32>,
-    /// Rate of every link for which nothing else is said.
+    /// Rate of every link that has no other rate.
     pub rate: Rate,
-    /// Propagation delay of every link for which nothing else is said.
+    /// Propagation delay of every link that has no other delay.
     pub latency: Time,
     /// Rate of host links; `rate` if absent.
     pub host_rate: Option<Rate>,

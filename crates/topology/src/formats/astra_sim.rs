@@ -20,20 +20,21 @@ use crate::size::Size;
 use crate::topology::BuildContext;
 
 /// The network of a `network.yml` of ASTRA-sim (analytical networks, 599a047), packet by packet: `Ring`, `FullyConnected` and `Switch` in one or several
-/// dimensions. Rank r is host r; its first coordinate is the fastest. Ranks that differ in one coordinate only are joined along that dimension: neighbours of a ring, every two, or each to a
-/// switch of their own. As in the file's source "GB/s" are GiB per second, times are nanoseconds, every link has the whole bandwidth in each direction, and rings have both directions.
+/// dimensions. Rank r is host r; its first coordinate is the fastest. Ranks that differ in one coordinate only are connected along that dimension: as
+/// neighbours of a ring, all pairs, or all to one switch.
+/// As in the file's source "GB/s" are GiB per second, times are nanoseconds, every link has the full bandwidth in each direction, and rings have both directions.
 ///
-/// A host has one link here, so a rank (NPU) with links to other ranks is a host and a router, which passes on what is for others. With a single dimension `Switch` hosts are at
-/// the switch themselves, as in a `crossbar`.
+/// A host has one link here, so a rank (NPU) with links to other ranks is a host and a router, which forwards packets for other ranks. With a single
+/// dimension `Switch` hosts are connected to the switch directly, as in a `crossbar`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AstraSimNetwork {
     /// The file; relative paths start at the directory of the scenario.
     pub path: PathBuf,
-    /// Rate of the link between a rank and its router. If absent, that of all links of the router together, so that it limits nothing (at most 100 Tbit/s).
+    /// Rate of the link between a rank and its router. If absent, that of all links of the router together, so that it is not a bottleneck (at most 100 Tbit/s).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub npu_rate: Option<Rate>,
-    /// Propagation delay of the link between a rank and its router. If absent, none, so that a path has the latencies of the file's links and no other.
+    /// Propagation delay of the link between a rank and its router. If absent, none, so that a path has only the latencies of the file's links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub npu_latency: Option<Time>,
 }

@@ -11,8 +11,7 @@ use crate::network::Network;
 graph_format! {
     /// An undirected graph from a DOT (Graphviz) file, with attribute defaults, edge chains and subgraphs.
     ///
-    /// The same attributes are read as from GraphML. Where no node says that it is a host, the rules of `edge-list`
-    /// apply.
+    /// The same attributes are read as from GraphML. If no node is marked as a host, the rules of `edge-list` apply.
     Dot
 }
 

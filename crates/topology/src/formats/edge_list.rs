@@ -14,8 +14,7 @@ graph_format! {
     /// Names are any words; `#` starts a comment; commas may separate the words. Which nodes are hosts, by the first
     /// rule that applies: all nodes named on lines `host NAME…` if the file has such lines; none of them, but
     /// `hosts_per_switch` new ones at every node, if that is positive; otherwise every node that has exactly one link.
-    /// Hosts are numbered in the order in which the file names them; faults, named channels and results call all nodes as
-    /// the file does.
+    /// Hosts are numbered in the order in which the file names them; faults, named channels and results use the file's names for all nodes.
     EdgeList
 }
 

@@ -15,7 +15,7 @@ graph_format! {
     /// An undirected graph from a GraphML file.
     ///
     /// Attributes are read by their names: `kind` (`host` or `switch`), `level` and `pod` of nodes; `rate`, `latency` and
-    /// `tier` of edges; others are ignored. Where no node says that it is a host, the rules of `edge-list` apply.
+    /// `tier` of edges; others are ignored. If no node is marked as a host, the rules of `edge-list` apply.
     GraphMl
 }
 

@@ -24,8 +24,8 @@ use crate::topology::BuildContext;
 
 /// A two- or three-level fat tree from an htsim `.topo` file.
 ///
-/// Queue sizes are not part of a topology and are skipped. The latency of switches is shared out to the links at them,
-/// half to each, so that every path keeps its total.
+/// Queue sizes are not part of a topology and are skipped. The latency of a switch is divided between the links on each side of it, half to each, so
+/// that the latency of every path stays the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HtsimTopo {

@@ -13,8 +13,7 @@ graph_format! {
     /// An undirected graph from a JSON file in node-link form (`networkx.node_link_data`): lists `nodes` of objects with
     /// an `id` and `links` (or `edges`) of objects with a `source` and a `target`.
     ///
-    /// The same attributes are read as from GraphML. Where no node says that it is a host, the rules of `edge-list`
-    /// apply.
+    /// The same attributes are read as from GraphML. If no node is marked as a host, the rules of `edge-list` apply.
     Json
 }
 

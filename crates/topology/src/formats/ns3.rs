@@ -19,9 +19,9 @@ use crate::topology::BuildContext;
 
 /// A network from a `topology.txt` of the HPCC or ConWeave ns-3 simulators.
 ///
-/// Hosts are the nodes that are not among the switches, in the order of their ids. Nodes are named by their ids, also in
-/// `ns3-flows`, which may lie in any order. As many links are read as the first line announces, and what follows is skipped, further links too, as in
-/// ns-3. A link's error rate is the probability that a packet, of data or not, is lost on it, in each direction for itself, as in ns-3.
+/// Hosts are the nodes that are not among the switches, in the order of their ids. Nodes are named by their ids, also in `ns3-flows`; ids may be in
+/// any order. As in ns-3, the number of links is that of the first line, and everything after them is skipped, even if it is more links. A link's
+/// error rate is the probability that a packet, data or control, is lost on it, independently in each direction, as in ns-3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ns3 {
@@ -30,8 +30,9 @@ pub struct Ns3 {
     /// Whether two links may join the same two nodes; otherwise a repeated pair is an error.
     #[serde(default)]
     pub parallel_links: bool,
-    /// Links of every host, each from a NIC of its own, which is a host of the network: `7.0` and `7.1` are those of host 7. The scenario's `servers` joins
-    /// them to hosts again, with as many `nics`. The switches' ids then follow those of the hosts.
+    /// Links of every host. Each link has its own NIC, which is a host of the network: `7.0` and `7.1` are those of host 7. The scenario's `servers`
+    /// combines them into hosts again, with the same number of `nics`.
+    /// The switches' ids then follow those of the hosts.
     #[serde(default = "one")]
     pub nics: u32,
 }

@@ -19,11 +19,13 @@ use crate::topology::BuildContext;
 
 /// A network from a topology file of SimAI (its `network_frontend/ns3` at cef83f9), as its generator `gen_Topo_Template.py` writes them.
 ///
-/// GPUs are the hosts, named by their ids, with as many ports as they have links: those to NVSwitches and those to the network. The scenario joins them with `servers.nics`, the links of a
-/// GPU. Messages within a server go over its NVSwitch, all others over the network, as SimAI's routes do. NVSwitches and switches are switches; queues, flow
+/// GPUs are the hosts, named by their ids, with one port for each of their links, to NVSwitches and to the network. The scenario combines the ports
+/// with `servers.nics`, the number of links of a GPU. Messages within a server use its NVSwitch, all others the network, as in SimAI.
+/// NVSwitches and switches are switches; queues, flow
 /// control and transport are those of the scenario for both.
 ///
-/// A file in which NVSwitches do not join the GPUs of a server as the first line says is refused, and so is one with several NVSwitches per server. The type of the GPUs, by which
+/// A file whose NVSwitches do not connect the GPUs of one server, as stated in the first line, is refused, and so is one with several NVSwitches per
+/// server. The type of the GPUs, by which
 /// SimAI chooses constants of NCCL, has no effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

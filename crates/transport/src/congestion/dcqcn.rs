@@ -15,7 +15,7 @@ use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, Signal, Sl
 use crate::feedback::Feedback;
 use crate::gate::Gate;
 use crate::sender::PathFacts;
-/// DCQCN (Zhu et al., SIGCOMM'15): a rate per flow, from the line's downwards, that congestion notification packets cut. Works with any
+/// DCQCN (Zhu et al., SIGCOMM'15): a rate per flow, initially the line's, that congestion notification packets cut. Works with any
 /// reliability; needs a fabric that marks (`fabric.ecn`). A field that is absent is that of the preset.
 ///
 /// CNPs have the size of an ACK; they and the ACKs or NACKs that notify in their place are counted in `cnps`. The marking thresholds that
@@ -31,10 +31,10 @@ pub struct Dcqcn {
     pub g: Option<f64>,
     /// Interval after which alpha shrinks unless a CNP came: 55 us, or 50 us (`hpcc-paper`) or 1 us (`hpcc`, `conweave`).
     pub alpha_timer: Option<Time>,
-    /// Interval at which the flow looks whether CNPs came, and cuts: 50 us (`hpcc-paper`), 4 us (`hpcc`, `conweave`). With the other presets, and
+    /// Interval at which the flow checks for CNPs, and cuts: 50 us (`hpcc-paper`), 4 us (`hpcc`, `conweave`). With the other presets, and
     /// if 0, every CNP cuts at once.
     pub cut_timer: Option<Time>,
-    /// Cycle of the timer that takes the rate back: 55 us, or 300 us (`hpcc`, `conweave`).
+    /// Cycle of the timer that raises the rate again: 55 us, or 300 us (`hpcc`, `conweave`).
     pub increase_timer: Option<Time>,
     /// Bytes (on the wire) per cycle of the byte counter: 10 MB (`paper`, `uet`). With the other presets, and if 0, there is none.
     pub byte_counter: Option<Bytes>,
@@ -45,19 +45,19 @@ pub struct Dcqcn {
     pub r_ai: Option<Rate>,
     /// What hyper increase adds to the target: 400 Mb/s; 1/500 of the line (`hpcc-paper`, `hpcc`), 1/1000 (`conweave`), 1/10 (`uet`).
     pub r_hai: Option<Rate>,
-    /// Least rate; 100 Mb/s in all presets, as in the public code.
+    /// Minimum rate; 100 Mb/s in all presets, as in the public code.
     pub min_rate: Option<Rate>,
     /// Whether every cut makes the current rate the target. Otherwise (`hpcc-paper`, `hpcc`, `conweave`) only one after which the rate has risen.
     pub clamp_target: Option<bool>,
-    /// Least time between two CNPs of a flow: 50 us (`paper`, `uet`). With the other presets, and if 0, receivers send none: every ACK or NACK that
+    /// Minimum time between two CNPs of a flow: 50 us (`paper`, `uet`). With the other presets, and if 0, receivers send none: every ACK or NACK that
     /// answers a marked packet is a notification by itself, as in the public code.
     pub cnp_interval: Option<Time>,
     /// Rate at which a flow begins and that it never exceeds; absent: the line's. `r_ai` and `r_hai` refer to it where they are shares of
     /// the line's rate.
     pub max_rate: Option<Rate>,
-    /// How a change of rate acts on the time between two packets: `fixed` (`hpcc-paper`, `hpcc`, `conweave`), or `paid`.
+    /// How a change of rate affects the time between two packets: `fixed` (`hpcc-paper`, `hpcc`, `conweave`), or `paid`.
     pub gap: Option<Gap>,
-    /// Most that may be in flight, in bandwidth-delay products of the idle path; absent: as much as the rate allows. IRN takes 1.
+    /// The most that may be in flight, in bandwidth-delay products of the idle path; absent: as much as the rate allows. IRN takes 1.
     pub window_bdp: Option<f64>,
 }
 
@@ -65,9 +65,9 @@ pub struct Dcqcn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gap {
-    /// A packet is owed until the rates since its departure have paid for its bytes: a change of rate acts at once.
+    /// The next packet leaves when the rates since the last departure have paid for the last packet's bytes: a change of rate takes effect at once.
     Paid,
-    /// Its bytes over the rate at its departure, in whole nanoseconds, rounded down: a change of rate acts from the next packet on, as in the public
+    /// Its bytes over the rate at its departure, in whole nanoseconds, rounded down: a change of rate takes effect from the next packet on, as in the public
     /// simulators of HPCC and ConWeave.
     Fixed,
 }

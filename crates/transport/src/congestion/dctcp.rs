@@ -27,7 +27,7 @@ pub struct Dctcp {
     /// advises ("arbitrarily high"); csg-htsim's TCP has 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh: Option<u32>,
-    /// Least window in full packets. Below 1 the flow sends single packets, spaced by round-trip time / window.
+    /// Minimum window in full packets. Below 1 the flow sends single packets, spaced by round-trip time / window.
     pub min_window: f64,
     /// Largest window; absent: no limit.
     pub max_window: Option<Bytes>,

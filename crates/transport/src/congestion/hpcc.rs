@@ -22,7 +22,7 @@ use crate::sender::PathFacts;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hpcc {
-    /// Utilisation that is aimed at.
+    /// Target utilisation.
     pub eta: f64,
     /// This many round trips in a row the window grows by steps only; then it is set by the utilisation, however low.
     pub max_stage: u32,
@@ -31,7 +31,7 @@ pub struct Hpcc {
     /// Flows that one link is expected to carry at most: a step of the window is (1 − eta) / flows of the first window. 100 give about the 80 B
     /// of the paper's evaluation at 100 Gb/s.
     pub flows: u32,
-    /// Least rate.
+    /// Minimum rate.
     pub min_rate: Rate,
     /// What telemetry adds to every data packet and every ACK on the wire: the paper's header for five links. On longer paths it is the
     /// same size, and still exact.

@@ -28,7 +28,7 @@ use crate::gate::Gate;
 use crate::sender::PathFacts;
 
 /// MP-RDMA's congestion control over many paths (Lu et al., NSDI'18). Paths are entropy values at the NIC, so `routing` must be
-/// `spray-nic`: it draws the first ones and those that are tried; otherwise a packet takes the path of the ACK that lets it out. Needs an
+/// `spray-nic`: it draws the first ones and those that are tried; otherwise a packet takes the path of the ACK that releases it. Needs an
 /// ACK per packet and a fabric that marks.
 ///
 /// There is one window for all paths. An ACK adds 1/window of a packet, a marked ACK removes half a packet, and up to two packets then

@@ -46,7 +46,7 @@ pub struct Nscc {
     /// First window in full packets; absent: the largest window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
-    /// Largest window in bandwidth-delay products of the flow's least round-trip time (uet-htsim: 1.5).
+    /// Largest window in bandwidth-delay products of the flow's minimum round-trip time (uet-htsim: 1.5).
     pub max_window: f64,
     /// Growth below the target: this many packets per window at no delay, in a network of 100 Gb/s and 12 us; larger in proportion to the
     /// bandwidth-delay product (uet-htsim: alpha = 4).

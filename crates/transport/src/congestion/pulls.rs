@@ -9,8 +9,8 @@ use crate::feedback::{Cause, Feedback};
 use crate::gate::Gate;
 use crate::sender::PathFacts;
 
-/// NDP's congestion control (Handley et al., SIGCOMM'17): a flow sends its first window at the NIC's rate, without asking. From then on
-/// every packet waits for a PULL. A receiver owes one for each packet or header that comes, and sends them at the pace at which its link
+/// NDP's congestion control (Handley et al., SIGCOMM'17): a flow sends its first window at the NIC's rate, without a request. After that every packet
+/// waits for a PULL. A receiver owes one for each packet or header that comes, and sends them at the pace at which its link
 /// can take full packets, one flow in turn after the other. A flow whose last PULL was lost sends a packet without one after a
 /// retransmission timeout.
 ///
@@ -28,12 +28,13 @@ pub struct Pulls {
     pub initial_window: u32,
     /// The same in bandwidth-delay products of the idle path, rounded up to packets; takes the place of `initial_window`.
     pub initial_bdp: Option<f64>,
-    /// The pace of PULLs, as a share of what the receiver's link takes in full packets per second: csg-htsim has 0.99, the paper says nothing but the link's rate.
+    /// The pace of PULLs, as a share of what the receiver's link takes in full packets per second: csg-htsim has 0.99, the paper only mentions the link's rate.
     pub pace: f64,
-    /// Whether a flow asks before it sends (csg-htsim's `-rts`): in the place of its first window it sends a request, a packet of `ack_size`, for each packet that the window would
+    /// Whether a flow sends requests before data (csg-htsim's `-rts`): instead of its first window it sends a request, a packet of `ack_size`, for
+    /// each packet that the window would
     /// hold. A receiver owes a PULL for each.
     pub request_to_send: bool,
-    /// Whether receivers ask for as much as arrives untrimmed, instead of as much as their links can take; absent: a flow keeps its first
+    /// Whether receivers request as much as arrives untrimmed, instead of as much as their links can take; absent: a flow keeps its first
     /// window in flight. Needs a fabric that trims, and `initial_window`.
     ///
     /// With layers and `routing.granularity = "reps"` a flow then uses several layers in proportion to what they carry

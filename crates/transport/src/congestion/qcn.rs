@@ -27,11 +27,11 @@ use crate::sender::PathFacts;
 pub struct Qcn {
     /// Where the default of `r_min` comes from: `switch-ar` (the paper above) or `802.1qau` (the standard's MIB).
     pub preset: QcnPreset,
-    /// Least rate of a limiter; if absent 100 kb/s with preset `switch-ar`, 5 Mb/s with `802.1qau`.
+    /// Minimum rate of a limiter; if absent 100 kb/s with preset `switch-ar`, 5 Mb/s with `802.1qau`.
     pub r_min: Option<Rate>,
     /// Gain: a notification of severity s (1 to 63) multiplies the rate by 1 − g_d · s / 64. 0.5 is the standard's 2⁻⁷ per step.
     pub g_d: f64,
-    /// Least factor of one cut.
+    /// Smallest factor of one cut.
     pub min_dec: f64,
     /// Cycles of fast recovery. A clock ends it after more cycles than this; sources that end it at this many cycles mean one less.
     pub fr_threshold: u32,

@@ -14,7 +14,7 @@ use crate::sender::PathFacts;
 /// proportion to the excess, once per round trip. The target is larger for longer paths and for smaller windows. A window below one packet
 /// sends single packets, spaced by round-trip time / window. The paper does not print its constants; the defaults are those of htsim.
 ///
-/// Needs no marks. The delays fit the networks of the papers: set them to yours. `netloom run` warns of a target below the idle round-trip
+/// Needs no marks. The delays are those for the networks of the papers: adapt them to yours. `netloom run` warns of a target below the idle round-trip
 /// time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -41,7 +41,7 @@ pub struct Swift {
     pub max_mdf: f64,
     /// Initial window in full packets.
     pub initial_window: u32,
-    /// Least window in full packets.
+    /// Minimum window in full packets.
     pub min_window: f64,
     /// Largest window; absent: no limit.
     pub max_window: Option<Bytes>,

@@ -9,11 +9,11 @@ use crate::feedback::{Cause, Feedback};
 use crate::gate::Gate;
 use crate::sender::PathFacts;
 
-/// TIMELY (Mittal et al., SIGCOMM'15, algorithm 1): a rate per flow, from the line's downwards. Once per round trip: below `t_low` it
+/// TIMELY (Mittal et al., SIGCOMM'15, algorithm 1): a rate per flow, initially the line's. Once per round trip: below `t_low` it
 /// rises, above `t_high` it falls by beta (1 − t_high / rtt), and between the two it rises unless round-trip times grow, when it falls by
 /// beta times their gradient. The defaults are those of HPCC's public simulator, which also updates once per round trip.
 ///
-/// Needs no marks. The thresholds fit the networks of the papers: set them to yours.
+/// Needs no marks. The thresholds are those for the networks of the papers: adapt them to yours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timely {
@@ -31,7 +31,7 @@ pub struct Timely {
     pub step: Rate,
     /// After this many increases in a row, none of them below `t_low`, each adds five steps.
     pub hyper_after: u32,
-    /// Least rate.
+    /// Minimum rate.
     pub min_rate: Rate,
 }
 

@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// Go-back-N as in RoCEv2 NICs: an out-of-order packet is discarded and answered with a NACK, upon which the sender sends everything again
-/// from the missing packet on. What is sent again may come out of order, too, so a NACK is repeated while the same packet is missing.
+/// from the missing packet on. Retransmitted packets may be out of order, too, so a NACK is repeated while the same packet is missing.
 ///
-/// Losses are looked for in every fabric, because the receiver discards what comes early. `netloom run` warns if packets of a flow take
+/// Losses are looked for in every fabric, because the receiver discards early packets. `netloom run` warns if packets of a flow take
 /// several paths and no reorder buffer is in front.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GoBackN {
-    /// Least time between two NACKs that ask for the same packet: the first packet that comes out of order after this time asks again. 4 us, as
-    /// in ConWeave's public simulator, of which the presets `roce`, `left` and `roce-conweave` are; HPCC's (preset `hpcc`) has 500 us. As long as the
-    /// run: once per missing packet, and a sender whose repeated packet is overtaken waits for its timeout. It does so in any case where the last
-    /// packets of a flow have been discarded, as nothing comes after them.
+    /// Minimum time between two NACKs that request the same packet: the first packet that arrives out of order after this time causes another one. 4
+    /// us, as in ConWeave's public simulator (presets `roce`, `left` and `roce-conweave`); HPCC's (preset `hpcc`) has 500 us. If it is as long as the
+    /// run, there is one NACK per missing packet, and a sender whose repeated packet is overtaken waits for its timeout. A sender always does so if
+    /// the last packets of a flow have been discarded, because nothing arrives after them.
     pub nack_interval: Time,
     /// Whether a NACK is a notification of congestion as well, as a marked packet causes one, within `cnp_interval` if there is one. For DCQCN, in
     /// ConWeave's public simulator (preset `roce-conweave`).

@@ -23,10 +23,11 @@ use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// A window has to hold what waits for a shared ACK beyond the bandwidth-delay product: on short paths, or slow ones, a flow that is alone is slower than its link
 /// unless `ack_bytes` is small. `netloom run` warns of that for the longest path.
 ///
-/// No timer makes a receiver send an ACK that is not due yet. Where the packets of a flow leave far apart, as many flows share its NIC, set a longer
-/// timeout or a smaller `ack_bytes`, or packets are sent twice.
+/// No timer makes a receiver send an ACK that is not due yet. If the packets of a flow leave far apart, because many flows share its NIC, set a
+/// longer timeout or a smaller `ack_bytes`; otherwise packets are sent twice.
 ///
-/// With the congestion controls that go by windows, rates or credit (`rccc`). Left out: requests to send where no credit is missing, for which the timeout stands in; probes and fast loss
+/// Works with the congestion controls that use windows, rates or credit (`rccc`). Left out: requests to send where no credit is missing, which the timeout replaces;
+/// probes and fast loss
 /// recovery without trimming (SLEEK); the receiver's window penalty. Messages of a connection are frames of a stream; a connection keeps its window and its credit between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Facts, GivesUp, LossDetection, ReliabilityConfig, Takes};
 /// Selective repeat with an ideal reorder buffer: packets are taken in any order and acknowledged one by one, so that a sender knows each
 /// hole. Where the fabric loses nothing, reordering costs nothing (the Flowcut evaluation charges it to no scheme). Where it can lose
-/// packets, a hole is taken for a loss once `reorder_threshold` packets sent later have arrived, or by `rack`; the retransmission timeout
+/// packets, a hole counts as a loss once `reorder_threshold` packets sent later have arrived, or by `rack`; the retransmission timeout
 /// is the last resort. Only what is lost is sent again.
 ///
 /// Losses are looked for only where the fabric can lose packets: a lossy fabric with a `buffer`, one that trims, or one with faults. With
@@ -19,7 +19,7 @@ pub struct SelectiveRepeat {
     /// A packet is lost once this many packets that were sent later have arrived (RFC 5681, RFC 6675). With `rack` this holds until reordering
     /// is seen.
     pub reorder_threshold: u32,
-    /// Whether time decides as well as the threshold, as RACK-TLP does (RFC 8985): a packet is lost if it is late by a quarter of the least
+    /// Whether time decides as well as the threshold, as RACK-TLP does (RFC 8985): a packet is lost if it is late by a quarter of the minimum
     /// round-trip time, or by more quarters, up to a whole smoothed one, after needless retransmissions; and if nothing has come back for
     /// two round-trip times, a probe finds out whether the tail is lost. Where routing sprays packets, reordering counts as seen from the
     /// start.

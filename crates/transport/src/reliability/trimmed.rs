@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// NDP's reliability (Handley et al., SIGCOMM'17), for fabrics that trim: packets are accepted in any order and acknowledged one by one.
-/// Exactly those whose header reached the receiver or came back are sent again, before anything new. Later arrivals say nothing, because
-/// packets may be sprayed. What left no header, dropped or lost to a fault, is found by the retransmission timeout, packet by packet.
+/// Exactly those whose header reached the receiver or came back are sent again, before anything new. Later arrivals do not indicate a loss, because
+/// packets may be sprayed. Packets that left no header (dropped, or lost to a fault) are found by the retransmission timeout, one by one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Trimmed {

@@ -10,7 +10,7 @@ use super::ReorderConfig;
 /// packet that has waited for `timeout`. LEFT sprays packets over such NICs (as Flowcut Switching cites it); its parameters are not
 /// published.
 ///
-/// ACKs leave when packets go up to the transport. `totals.reordering` in the summary says how much was held. The preset `left` is `roce`
+/// ACKs are sent when packets are delivered to the transport. `totals.reordering` in the summary says how much was held. The preset `left` is `roce`
 /// with such a buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -26,7 +26,7 @@ use super::{Facts, ShapingConfig, Spacing};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hf2t {
-    /// The least gap that begins a new flowlet, F_th; absent: one picosecond more than `routing.granularity.gap`, at which the path is kept.
+    /// The smallest gap that begins a new flowlet, F_th; absent: one picosecond more than `routing.granularity.gap`, at which the path is kept.
     pub flowlet: Option<Time>,
     /// Added to a stretched gap, against jitter on the first hop.
     pub margin: Time,
@@ -47,7 +47,7 @@ pub struct Hf2t {
     pub short_run: u32,
     /// Packets since the last gap above which gaps are stretched more often (the paper's max_thr).
     pub long_run: u32,
-    /// Whether gaps that are long enough by themselves end a run of packets, too. The paper's text counts on over them.
+    /// Whether gaps that are long enough by themselves end a run of packets, too. The paper's text continues to count across them.
     pub natural_gaps: bool,
 }
 

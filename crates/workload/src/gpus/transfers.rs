@@ -16,9 +16,9 @@ pub enum Operation {
     /// Every rank ends with the sum of all buffers of S bytes. By a ring each sends 2 (n - 1)/n · S.
     #[default]
     AllReduce,
-    /// Every rank brings S/n bytes and ends with those of all.
+    /// Every rank contributes S/n bytes and ends with those of all.
     AllGather,
-    /// Every rank brings S bytes and ends with its n-th part of the sum.
+    /// Every rank contributes S bytes and ends with its n-th part of the sum.
     ReduceScatter,
     /// Every rank sends S/n bytes to each other one.
     AllToAll,

@@ -19,14 +19,14 @@ use crate::random::{RngExt, Work, shuffle};
 use crate::servers::Endpoints;
 use crate::{NetworkModel, Options, Pattern, PlanContext, WorkloadError};
 
-/// A job: a workload with an end of its own, on ranks that sit where no other job has any. What it took stands in the tables `jobs`, `ranks` and
-/// `collectives` of the outcome. With jobs, `[workload]` is traffic beside them, on all hosts, and none if it is not written.
+/// A job: a workload that ends, on ranks whose hosts no other job uses. Its times are in the tables `jobs`, `ranks` and `collectives` of the outcome.
+/// With jobs, `[workload]` is additional traffic on all hosts; there is none if it is not written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// What tables call it; its flows are of the group of this name.
+    /// Its name in tables, and the group of its flows.
     pub name: String,
-    /// What it does: a kind of workload that has an end, with its fields, such as `{ kind = "collective", size = "64MiB" }`. Not `mix`, whose parts
+    /// What it runs: a kind of workload that ends, with its fields, such as `{ kind = "collective", size = "64MiB" }`. Not `mix`, whose parts
     /// are jobs of their own, not `idle`, not `astra-sim` with an analytical network, and not what sends at a load (`poisson`, `bernoulli`, `bursty`, `hotspot`).
     pub workload: Pattern,
     /// Number of ranks; if not given, as many as the workload's files have or as there are hosts in its `placement`, else all hosts that no job before it
@@ -39,7 +39,7 @@ pub struct Job {
     /// host per line.
     #[serde(default)]
     pub placement: JobPlacement,
-    /// Whether it may sit on hosts that other jobs have, and they on its.
+    /// Whether it may share hosts with other jobs.
     #[serde(default)]
     pub share: bool,
     /// When it begins.
@@ -55,7 +55,7 @@ pub struct Job {
     /// Traffic class of its messages, 0 to 7.
     #[serde(default)]
     pub class: u8,
-    /// Ranks that calculate more slowly than the program says. Where several entries name a rank, the last holds.
+    /// Ranks that calculate more slowly than the program says. If several entries name a rank, the last applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stragglers: Vec<Straggler>,
 }
@@ -64,7 +64,7 @@ pub struct Job {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Straggler {
-    /// These ranks; all of the job if not given, without `count` either.
+    /// These ranks; all of the job if neither this nor `count` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Vec<u32>>,
     /// This number of ranks, drawn from the seed.

@@ -13,13 +13,15 @@ use crate::program::{JobRank, PlacedJob, RankEnds};
 use crate::{Options, WorkloadError};
 
 /// A training job in the files of ASTRA-sim 2, with its schedule: execution traces, the system file, communicator groups. A rank has one operation of
-/// the CPU, one computation and one send or collective operation under way at a time, taken in the order of the nodes' numbers. Collective operations are split into chunks
+/// the CPU, one computation and one send or collective operation in progress at a time, taken in the order of the nodes' numbers. Collective
+/// operations are split into chunks
 /// (`preferred-dataset-splits`) with a phase for each logical dimension, around a ring, `direct`, by `halvingDoubling`, by `doubleBinaryTree`, or as a custom trace says;
 /// an arrival is answered after the endpoint delay and, where data is reduced, after three times its size at `local-mem-bw`. A broadcast takes its duration and sends nothing.
 /// Computations take their duration, or what the roofline gives. Metadata nodes may define process groups.
 ///
 /// Ranks count in whole nanoseconds. A send is done when the transport is: with the last ACK, where there are any. What ASTRA-sim hangs on is an error before the run: sends and
-/// receives without a counterpart, collective operations that not all members of a group have, numbers of ranks that an algorithm cannot do. With an analytical `network` the answer is
+/// receives without a counterpart, collective operations that not all members of a group have, numbers of ranks that an algorithm does not support.
+/// With an analytical `network` the answer is
 /// that of ASTRA-sim with this network, to the nanosecond. `chakra` reads the same traces with a schedule of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -23,7 +23,7 @@ pub struct GpuCollective {
     /// What is done: `all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all` or `broadcast`.
     pub operation: Operation,
     /// How: `auto` (as NCCL chooses by size), `ring`, `direct`, `halving-doubling`, `recursive-doubling`, `double-binary-tree`, `hierarchical`,
-    /// `bruck`, `pairwise` or `binomial`; what does not fit the operation is refused.
+    /// `bruck`, `pairwise` or `binomial`; an algorithm that does not fit the operation is refused.
     pub algorithm: Method,
     /// The whole buffer of a rank, as nccl-tests count it: what an all-reduce or a broadcast works on, what a rank has at the end of an all-gather or
     /// at the beginning of a reduce-scatter, what it has for all ranks together, itself included, in an all-to-all.
@@ -33,9 +33,9 @@ pub struct GpuCollective {
     pub group_size: Option<u32>,
     /// From one rank of a group to the next: 1 for neighbours, 8 for those of one rail in servers of 8.
     pub group_stride: u32,
-    /// Parts of the data that go on side by side, as NCCL's channels. Each ring begins at another GPU of the servers.
+    /// Parts of the data that are sent in parallel, like NCCL's channels. Each ring begins at another GPU of the servers.
     pub channels: u32,
-    /// Pieces of each part that follow each other, two at a time, so that a rank passes one on while the next one comes.
+    /// Pieces of each part that follow each other, two at a time, so that a rank forwards one while the next one arrives.
     pub chunks: u32,
     /// How often it is done; a rank begins the next one when it has finished its part.
     pub repeat: u32,

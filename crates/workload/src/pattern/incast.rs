@@ -42,7 +42,7 @@ pub enum Receivers {
     /// One rank.
     #[default]
     Fixed,
-    /// Another draw each time, of senders, too.
+    /// A new draw for each incast, also of the senders.
     Random,
 }
 

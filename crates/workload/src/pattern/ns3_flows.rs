@@ -15,8 +15,8 @@ use crate::plan::{Plan, Setting};
 /// A flow file of the HPCC and ConWeave ns-3 simulators: the number of flows, then one line
 /// `SRC DST PRIORITY [PORT] BYTES START` per flow, with the start in seconds; HPCC writes a port, ConWeave writes none.
 /// Priority and port are read and not used. A size of 0 is one byte, as in ConWeave's. Hosts are named by the ids of an `ns3-topology`, or by any other file's names;
-/// on a generated network they are numbered from 0. As many flows are read as the first line announces; what follows is skipped, further flows too, as
-/// in ns-3.
+/// on a generated network they are numbered from 0. As in ns-3, the number of flows is that of the first line; everything after them is skipped, even
+/// if it is more flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ns3Flows {

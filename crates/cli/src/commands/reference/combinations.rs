@@ -272,7 +272,7 @@ impl Reasons {
 
     fn write(self, text: &mut String) {
         if !self.0.is_empty() {
-            text.push_str("\nWhy, in the words of the error messages:\n\n");
+            text.push_str("\nReasons, as in the error messages:\n\n");
         }
         for (reason, written) in self.0 {
             _ = writeln!(text, "- {}: {}", written.join(", "), cell(&reason));

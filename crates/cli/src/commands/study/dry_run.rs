@@ -102,12 +102,12 @@ fn words(estimate: &Estimate) -> String {
     let time = match (estimate.time_s, estimate.measured_cells) {
         (Some(seconds), _) if cells == done => show::time(seconds),
         (Some(seconds), 0) => format!(
-            "very roughly {}: no cell is done that tells the speed, so packets of 2 KiB, five links each way and 40 ns a link are assumed; \
-             expect up to ten times more or less",
+            "very roughly {}, as no cell is done: assumed are packets of 2 KiB, five links in each direction and 40 ns per link; \
+             the real time may be ten times longer or shorter",
             show::time(seconds)
         ),
         (Some(seconds), measured) => format!(
-            "about {}, from the time per byte sent of {measured} cells that are done; congested cells take longer",
+            "about {}, from the time per byte sent in the {measured} cells that are done; congested cells take longer",
             show::time(seconds)
         ),
         (None, _) => "unknown: measurements of networks have no estimate".to_owned(),
@@ -116,7 +116,7 @@ fn words(estimate: &Estimate) -> String {
         "cells      {cells}: {points} points × {repetitions} seeds; {done} are done\n\
          workers    {workers}\n\
          time       {time}\n\
-         memory     at least {} with {workers} cells at a time: networks, routes and hosts; packets and flows under way come on top\n\
+         memory     at least {} with {workers} cells at a time: networks, routes and hosts, without packets and flows in flight\n\
          folder     {}\n\
          dry run    nothing was run or written\n",
         show::bytes(estimate.memory_bytes_at_least),

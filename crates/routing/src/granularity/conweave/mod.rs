@@ -40,23 +40,23 @@ use crate::selector::Choice;
 /// tail was lost has to be idle for `inactive` first. The time at which a tail is due is estimated from the moment at which the first
 /// re-routed packet left its host, right behind the tail, and from the time that packets of the same epoch took on the old path.
 ///
-/// Held packets are not counted to the buffers that PFC watches, also after their release; under credits they stay in the input buffer.
+/// Held packets are not counted in the buffers that PFC monitors, also after their release; under credits they stay in the input buffer.
 /// `summary.json` and the table of `netloom run` show how often replies were late, flows were re-routed and timers released held packets,
 /// and how much was held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConWeave {
-    /// A reply is late after the idle fabric's round-trip time between the two switches and this.
+    /// A reply is late after the idle fabric's round-trip time between the two switches plus this time.
     pub reply_slack: Time,
-    /// For how long a path is avoided that was called busy: packets that took it were marked.
+    /// For how long a path is avoided after it was reported as busy, because packets on it were marked.
     pub path_pause: Time,
-    /// Paths drawn at random among which one that is not busy is looked for. If there is none, the flow stays.
+    /// Number of paths drawn at random to find one that is not busy. If all of them are, the flow stays.
     pub samples: u32,
     /// What a flow does whose probe is late.
     pub late: Late,
-    /// Re-routed packets wait for their tail until the time at which it is expected and this.
+    /// Re-routed packets wait for their tail until it is expected, plus this time.
     pub flush_slack: Time,
-    /// How much longer they wait where no packet of the same epoch has shown how long the old path takes.
+    /// How much longer they wait if no packet of the same epoch has shown the delay of the old path.
     pub flush_default: Time,
     /// A flow that has been idle for longer starts again on any path.
     pub inactive: Time,
@@ -80,7 +80,7 @@ impl Default for ConWeave {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Late {
-    /// It looks for any path, so that it may draw its own; whether it moves or not, its next packet is a tail, and it asks again only when that is
+    /// It draws among all paths, its own included; whether it moves or not, its next packet is a tail, and it sends another probe only when that is
     /// confirmed. ConWeave's public code does this.
     #[default]
     AnyPath,

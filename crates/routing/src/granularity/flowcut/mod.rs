@@ -35,7 +35,7 @@ use state::{FlowcutState, Phase, RttMin};
 ///
 /// For that, a packet's last switch acknowledges it to the first switch, or along the exact reverse of its path to every switch. What a
 /// switch has counted and not yet seen acknowledged is in flight. The first switch measures round-trip times, without the host's own link
-/// and the queue at the destination's port. It tells the source to stop a draining flow and to resume. A source that hears nothing for
+/// and the queue at the destination's port. It tells the source to stop a draining flow and to resume. A source that receives no signal for
 /// `drain_timeout` resumes on the old path.
 ///
 /// Where nothing is lost, order does not depend on timers. Where packets can be lost, an acknowledgement also covers all earlier packets of
@@ -49,7 +49,7 @@ use state::{FlowcutState, Phase, RttMin};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Flowcut {
-    /// Drain when the moving average of RTT / least RTT exceeds this. The paper finds 3 to 5 best.
+    /// Drain when the moving average of RTT / minimum RTT exceeds this. The paper finds 3 to 5 best.
     pub threshold: f64,
     /// Weight of the newest RTT in the moving average, 0 < alpha <= 1.
     pub alpha: f64,
@@ -62,20 +62,21 @@ pub struct Flowcut {
     pub drain_timeout: Time,
     /// Drain only if at least this much of the flow is still unsent.
     pub min_remaining: Bytes,
-    /// Resume on the new path once at most this many packets are in flight on the old one, and run no further ahead of the oldest of them:
-    /// less idle time for a bounded out-of-order distance. 0 keeps strict order. At a flow's first switch, its source is notified and keeps
+    /// Resume on the new path once at most this many packets are in flight on the old one, and send no further ahead of the oldest of them: less idle
+    /// time at the cost of a bounded out-of-order distance.
+    /// 0 keeps strict order. At a flow's first switch, its source is notified and keeps
     /// to the distance by its transport's ACKs. Not at every switch: acknowledgements of two paths would be in flight at once.
     pub max_ood: u32,
     /// At NICs: whether a flow keeps its path when nothing of it is in flight, unless it was drained. By the paper every such moment ends a flowcut, and
-    /// the next packet takes another path. Where a NIC has many flows, each waits so long for its turn that its packets find nothing in flight: then
-    /// flows on idle paths leave them with every packet, and those on congested paths, where something is in flight, stay.
+    /// the next packet takes another path. If a NIC has many flows, each waits so long for its turn that nothing of it is in flight any more: then
+    /// flows on idle paths change them with every packet, and flows on congested paths, where packets are in flight, stay.
     pub keep_idle: bool,
     /// Whether the averages are reset with every flowcut (in the paper the table entry is deleted with it); the authors' simulator carries
     /// them over.
     pub reset: bool,
-    /// Whether the least RTT is kept per flow, as in the authors' simulator, instead of per NIC and hop count.
+    /// Whether the minimum RTT is kept per flow, as in the authors' simulator, instead of per NIC and hop count.
     pub rtt_min_per_flow: bool,
-    /// Where the least RTT starts.
+    /// Initial value of the minimum RTT.
     pub rtt_min_start: RttMinStart,
     /// Whether a flow that has nothing left to send is drained, too, as in the authors' simulator. That changes no packet, only how much
     /// counts as draining.
@@ -84,13 +85,13 @@ pub struct Flowcut {
     pub timestamps: Timestamps,
     /// At switches: size on the wire of the last switch's acknowledgement of a packet.
     pub ack_size: Bytes,
-    /// At switches: size on the wire of the frame by which the first switch stops a source or lets it go on.
+    /// At switches: size on the wire of the frame by which the first switch stops a source or lets it continue.
     pub frame_size: Bytes,
     /// At switches: what an XOFF stops at the source.
     pub pauses: Stops,
     /// At switches: packets that a stopped flow may still send, so that its path does not run dry while it empties (XOFF with credit).
     pub credit: u32,
-    /// With placement `switch`: which switches measure and have the source stopped.
+    /// With placement `switch`: which switches measure, and stop the source.
     pub measured_at: Measures,
 }
 
@@ -112,11 +113,11 @@ pub enum Measures {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttMinStart {
-    /// At the first one that is measured.
+    /// The first RTT that is measured.
     #[default]
     Observed,
-    /// At that of the idle minimal path, which is computed when a flow begins, as in the authors' simulator: a flow that starts behind a full
-    /// receiver does not take that for normal. Over any other number of hops it starts at the first one measured.
+    /// The RTT of the idle minimal path, which is computed when a flow begins, as in the authors' simulator: a flow that starts behind a congested
+    /// receiver does not treat that RTT as normal. For any other number of hops it is the first one measured.
     Analytic,
 }
 
@@ -127,7 +128,7 @@ pub enum Timestamps {
     /// To the picosecond.
     #[default]
     Exact,
-    /// In whole nanoseconds of 16 bits, as in the paper's header: what takes longer than 65.535 us counts as that.
+    /// In whole nanoseconds of 16 bits, as in the paper's header: longer times count as 65.535 us.
     #[serde(rename = "16-bit-ns")]
     Nanoseconds,
 }

@@ -33,8 +33,9 @@ use crate::scheme::Routing;
 /// public code does (`src/point-to-point/model/conga-routing.cc` of its ns-3 fork), where that differs.
 ///
 /// A port's estimator is a register that grows by what is counted and loses the share `discount` every `period`. Data packets carry their
-/// path's label and the congestion of the worst link so far. The last switch stores that per leaf and path, and every packet of its hosts
-/// tells one entry to the leaf that it goes to. A run of packets (flow, flowlet, flowcell or packet) keeps its path; a new run leaves the
+/// path's label and the congestion of the worst link so far. The last switch stores that per leaf and path, and every packet that its hosts send
+/// carries one entry to the destination's leaf.
+/// A run of packets (flow, flowlet, flowcell or packet) keeps its path; a new run leaves the
 /// old path only for a strictly better one, unless `keeps` is off.
 ///
 /// More than 4,095 paths between two leaves (1,023 with `capped = false`) are refused, and so is any network that is not a tree.

@@ -149,7 +149,7 @@ impl<'a> Catalog<'a> {
                     format!("{device}{}", end.component.value)
                 };
                 let message = format!(
-                    "device `{}`: {} and {} are joined by link `{}` with a bandwidth or latency of its own, and what is inside of devices is not \
+                    "device `{}`: {} and {} are joined by link `{}` with a bandwidth or latency of its own, and the inside of devices is not \
                      part of the network: expected `topology.ideal_devices = true`, and `servers` for what joins GPUs",
                     shorten(name),
                     end(&edge.ep1),

@@ -33,12 +33,15 @@ use catalog::Catalog;
 use expand::{End, Ends};
 use model::{Annotated, Annotations, Edge, Infrastructure, Latency, Link, Physical, Scheme};
 
-/// The network of an infrastructure in InfraGraph's form (2.0 to 3.1, YAML or JSON), or of what its service returns (`infrastructure` with `annotations`).
+/// The network of an infrastructure in InfraGraph's format (2.0 to 3.1, YAML or JSON), or of what its service returns (`infrastructure` with `annotations`).
 ///
 /// Every instance of a device with an `xpu` or a `nic` is a server, every other one a switch. Edges between instances are the links. A switch
-/// passes on between all of its ports, whatever is inside of it. The end of a link at a server is a NIC: each is a host of the network with the component's name (`dgx.0.cx7.3`), in the order of instances and then of components, and
-/// the scenario's `servers` joins them to servers again, with as many `nics`. What is inside of a server is not part of the network: `servers` says how many GPUs there are (`gpus`) and what joins them (`scale_up`).
-/// Links inside of devices for which the file has a bandwidth or a latency are therefore an error, unless `ideal_devices` is set.
+/// forwards between all of its ports, whatever is inside it.
+/// The end of a link at a server is a NIC: each is a host of the network with the component's name (`dgx.0.cx7.3`), in the order of instances and
+/// then of components, and
+/// the scenario's `servers` combines them into servers again, with the same number of `nics`. The inside of a server is not part of the network:
+/// `servers` states the number of GPUs (`gpus`) and what connects them (`scale_up`).
+/// Links inside devices for which the file has a bandwidth or a latency are therefore an error, unless `ideal_devices` is set.
 ///
 /// As in InfraGraph's service `one2one` joins as many components as the shorter of the two lists has, and instances without edges are allowed; here they must not be servers. Refused are the scheme `ring`, as there,
 /// edges between two servers, `gigatransfers_per_second` outside of devices, annotations of `rank` in another order, and the older form with `connections`.
@@ -53,7 +56,7 @@ pub struct InfraGraph {
     /// Names of links whose edges are left out, such as those of a management network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
-    /// Whether links inside of servers and switches limit nothing and take no time, although the file gives them a bandwidth or a latency.
+    /// Whether links inside servers and switches are ideal, without limit and delay, although the file gives them a bandwidth or a latency.
     #[serde(default)]
     pub ideal_devices: bool,
     /// Rate of links that have no bandwidth.

@@ -34,11 +34,13 @@ pub use pcie::{HostBus, Pcie};
 pub use queue::{CreditQueue, Grant};
 
 /// RCCC, the receiver-credit congestion control of Ultra Ethernet (UEC specification 1.0; constants and corner cases as in the public simulator uet-htsim, commit 40ccb05, `uec.cpp`).
-/// A flow sends a window at the NIC's rate without asking. What follows needs credit of the receiver: each packet says how much its sender could use (its pull target), and the receiver
+/// A flow sends a window at the NIC's rate without credit. What follows needs credit from the receiver: each packet says how much its sender could
+/// use (its pull target), and the receiver
 /// grants that with PULLs, to one sender in turn after the other, at the pace at which its link can take it. Senders that ask for nothing get credit in advance while no other sender asks.
 ///
-/// Goes with `reliability = "pds"` only, whose packets carry the pull target; for that they do not say how long they were serialised, which flowcuts at the NIC and PLB need: those are
-/// refused. With `nscc` a packet needs credit and room in NSCC's window, and the pull target asks for no more than that window and a packet.
+/// Works with `reliability = "pds"` only, whose packets carry the pull target. They do so instead of the time that their serialisation took, which
+/// flowcuts at the NIC and PLB need: those are refused.
+/// With `nscc` a packet needs credit and room in NSCC's window, and the pull target asks for no more than that window and a packet.
 ///
 /// A flow without credit that loses packets, or PULLs, sends a request (RTS, a packet of `ack_size` with its pull target) after a retransmission timeout, at most one in a round-trip time of the
 /// network; the receiver answers with an ACK and a PULL. In fabrics that do not trim, nothing but that repairs losses. Under PFC nothing is lost, and nothing but PAUSE frames slows the first windows down: credit then paces
@@ -53,7 +55,7 @@ pub struct Rccc {
     /// network for all flows. Holds for `nscc`, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_rtt: Option<Time>,
-    /// What a flow sends without asking, the most credit that it has, and how far slow pulls run ahead, in bandwidth-delay products (uet-htsim: 1.5).
+    /// What a flow sends without credit, the most credit that it has, and how far slow pulls run ahead, in bandwidth-delay products (uet-htsim: 1.5).
     pub max_window: f64,
     /// What a PULL grants at most, and a slow pull in any case, in quanta of 256 B (uet-htsim: 4 payloads of 4096 B, whatever the payload is).
     pub pull: Bytes,

@@ -116,7 +116,7 @@ impl Chakra {
         for (rank, file) in (0..).zip(&files) {
             let trace = Trace::read(file, rank, ranks, &mut groups, &mut memory)?;
             absent.extend(trace.absent);
-            let circle = |_| WorkloadError::file(file, "nodes wait for each other in a circle");
+            let circle = |_| WorkloadError::file(file, "nodes wait for each other in a cycle");
             built.push(trace.builder.build().map_err(circle)?);
         }
         let names = groups.in_plan();
@@ -410,7 +410,7 @@ mod tests {
                 alone(node(1, NodeType::Comp, &[5], &[])),
                 "node 1 \"n1\": data_deps: there is no node 5 to wait for",
             ),
-            (alone(node(1, NodeType::Comp, &[1], &[])), "trace.0.et: nodes wait for each other in a circle"),
+            (alone(node(1, NodeType::Comp, &[1], &[])), "trace.0.et: nodes wait for each other in a cycle"),
             (alone(node(1, NodeType::Comp, &[], &[("num_ops", 5)])), "expected `duration_micros`"),
             (alone(Node { kind: 77, ..send(1) }), "expected a type of node, found 77"),
             (

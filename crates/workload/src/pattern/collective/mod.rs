@@ -33,7 +33,7 @@ pub struct Collective {
     /// What it means depends on the algorithm; 1 MiB if not given, 1 byte for a barrier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// Exchanges that each rank has in flight, of `windowed-all-to-all`.
+    /// Exchanges that each rank has in flight, for `windowed-all-to-all`.
     pub window: u32,
     /// How often the operation is done; a rank begins the next one when it has finished its part.
     pub repeat: u32,

@@ -39,7 +39,7 @@ pub struct Goal {
     /// CPU time of every send and receive, on the operation's `cpu`: LogGP's o. The other parameters of LogGP are the network. If not given, that of the `preset`, else none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<Time>,
-    /// What ATLAHS gives LogGOPSim for its traces, as far as a host has it.
+    /// The parameters that ATLAHS passes to LogGOPSim for its traces, as far as they concern hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<GoalPreset>,
     /// Who chooses the NIC of a message, where servers have several.

@@ -408,7 +408,7 @@ trigger id 2 barrier count 2
             ),
             (
                 "Connections 1\nTriggers 1\n0->1 trigger 1 size 5 send_done_trigger 1\ntrigger id 1 oneshot\n",
-                "matrix.cm: connections wait for each other in a circle",
+                "matrix.cm: connections wait for each other in a cycle",
             ),
             (
                 "Connections 2\nTriggers 2\n0->1 trigger 2 size 5 recv_done_trigger 1\n1->0 trigger 1 size 5 recv_done_trigger 2\n\

@@ -95,7 +95,7 @@ pub(super) fn program(
     for builder in ranks.builders {
         memory.take(builder.bytes()).map_err(|error| (None, error.to_string()))?;
         built.push(
-            builder.build().map_err(|_| (None, "connections wait for each other in a circle".to_owned()))?,
+            builder.build().map_err(|_| (None, "connections wait for each other in a cycle".to_owned()))?,
         );
     }
     let program = check(built, 1, Time::ZERO).and_then(Program::ending);

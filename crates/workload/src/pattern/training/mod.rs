@@ -49,7 +49,7 @@ use crate::plan::{Plan, Setting};
 #[serde(deny_unknown_fields, default)]
 pub struct TrainingStep {
     /// A model with a layout, of which single fields can be set otherwise: `gpt-13b-like` (for 128 GPUs), `dense-70b-like` (for 1,024) or
-    /// `mixtral-8x7b-like` (for 64). If not given, a small model for trying things: 2 layers, hidden 512.
+    /// `mixtral-8x7b-like` (for 64). If not given, a small model for first tests: 2 layers, hidden 512.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<TrainingPreset>,
     /// Number of layers; a multiple of `pipeline`. 2 if not given here or by the preset.
@@ -94,7 +94,7 @@ pub struct TrainingStep {
     /// Format of activations and parameters; `bf16` if not given here or by the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dtype: Option<Dtype>,
-    /// Format in which gradients are added up; as `dtype` if not given here or by the preset.
+    /// Format in which gradients are reduced; as `dtype` if not given here or by the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradient_dtype: Option<Dtype>,
     /// Tensor-parallel ranks; 1 if not given here or by the preset.
@@ -106,7 +106,7 @@ pub struct TrainingStep {
     /// Stages of the pipeline; 1 if not given here or by the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<u32>,
-    /// Data-parallel ranks; as many as there are GPUs for if not given. GPUs beyond `tensor` × `context` × `data` × `pipeline` do nothing.
+    /// Data-parallel ranks; as many as the GPUs allow if not given. GPUs beyond `tensor` × `context` × `data` × `pipeline` do nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<u32>,
     /// Expert-parallel ranks, a divisor of `experts` and of `context` × `data`; 1 if not given here or by the preset.
@@ -119,7 +119,7 @@ pub struct TrainingStep {
     /// Stage of ZeRO, 0 to 3 (2 and 3 without a pipeline); 1 if not given here or by the preset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zero: Option<u8>,
-    /// Whether gradients are added up while the layers before are computed, activations sent and parameters gathered while the GPU goes on; true if
+    /// Whether gradients are reduced while earlier layers are computed, and activations sent and parameters gathered while the GPU computes; true if
     /// not given. The all-gather of ZeRO 1 and 2 comes at the end of the step in either case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<bool>,
@@ -129,7 +129,7 @@ pub struct TrainingStep {
     /// Highest speed of a GPU, in 10¹² operations per second; 989 (an H100 with bf16, NVIDIA H100 data sheet) if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_tflops: Option<f64>,
-    /// The part of it that is reached; 0.5 if not given. A layer takes b s (24 h² + 4 s h) operations forward for a GPT (Narayanan et al., SC 2021),
+    /// The share of it that is reached; 0.5 if not given. A layer takes b s (24 h² + 4 s h) operations forward for a GPT (Narayanan et al., SC 2021),
     /// twice as many backward, divided among its tensor- and context-parallel ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<f64>,
@@ -139,7 +139,7 @@ pub struct TrainingStep {
     pub times: Option<Vec<LayerTime>>,
     /// How collectives are done, as for the workload `gpu-collective`. Those that an algorithm is not for are done as by `auto`.
     pub algorithm: Method,
-    /// Parts of a collective that go on side by side, as NCCL's channels; 1 if not given.
+    /// Parts of a collective that are sent in parallel, like NCCL's channels; 1 if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channels: Option<u32>,
     /// Pieces of each part, two at a time; 1 if not given.
