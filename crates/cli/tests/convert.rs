@@ -256,8 +256,53 @@ fn commands_of_htsim_become_scenarios_that_run() {
         ),
         (
             format!("htsim_uec {tm} -sender_cc_algo constant -load_balancing_algo oblivious"),
-            // A round trip of 12 us, 6 links for 4150 and 64 bytes at 100 Gb/s: 43 packets of 4150 bytes, one of which is being sent.
-            &["kind = \"fixed-window\", bdp = 1.5", "fabric.buffer = \"174300B\""],
+            // A round trip of 12 us, 6 links for 4150 and 64 bytes at 100 Gb/s: 43 packets of 4150 bytes, one of which is being sent; 1.5 times as many,
+            // 63 whole ones of 4086 bytes of payload, under way.
+            &[
+                "kind = \"fixed-window\", bytes = \"257418B\"",
+                "fabric.buffer = \"174300B\"",
+                "preset = \"uet-oblivious\", granularity = { paths = 64 }",
+            ],
+        ),
+        (
+            format!("htsim_uec {tm} -sender_cc_only -paths 128"),
+            // What studies/references/uet.toml says for the same network: marks from 20 to 80% of 43 packets, a packet less each; 15 us and six full queues.
+            &[
+                "fabric.queue = { kind = \"trimming\", control_weight = 100000, header_size = \"64B\", control_buffer = \"356900B\", return_to_sender = false }",
+                "fabric.ecn = { kmin = \"33200B\", kmax = \"141100B\", pmax = 1.0 }",
+                "transport.preset = \"uet-nscc\"",
+                "transport.rto_min = \"100.656us\"",
+                "transport.congestion = { kind = \"nscc\", network_rtt = \"14.02272us\" }",
+                "routing = { preset = \"uet-mixed\", granularity = { paths = 128 } }",
+            ],
+        ),
+        (
+            format!("htsim_uec {tm} -receiver_cc_only -pcie 1.1 -load_balancing_algo bitmap"),
+            &[
+                "transport.preset = \"uet-rccc\"",
+                "fabric.ecn_last_hop = false",
+                "{ kind = \"rccc\", network_rtt = \"14.02272us\", pcie = { rate = 1.1 } }",
+            ],
+        ),
+        (
+            format!(
+                "htsim_uec {tm} -sender_cc -receiver_cc -target_q_delay 7 -qa_gate 2 -cwnd 20 -sack_threshold 4000 -load_balancing_algo reps"
+            ),
+            &[
+                "network_rtt = \"14.02272us\", nscc = { target_delay = \"7us\", quick_adapt_gate = 2, initial_window = 20 }",
+                "transport.reliability = { kind = \"pds\", ack_bytes = \"4000B\" }",
+                "{ preset = \"reps\", entropy_values = 64 }",
+            ],
+        ),
+        (
+            format!("htsim_uec {tm} -disable_trim -ecn 10 100 -failed 3"),
+            // A queue of 5 times 43 packets.
+            &[
+                "fabric.buffer = \"888100B\"",
+                "kmin = \"37350B\", kmax = \"410850B\"",
+                // The two cores of the first aggregation switch, and one of the second.
+                "channels = [{ from = \"s16\", to = \"s8\" }, { from = \"s17\", to = \"s8\" }, { from = \"s18\", to = \"s9\" }]",
+            ],
         ),
         (
             format!(
@@ -357,7 +402,21 @@ fn mistakes_in_commands_are_named() {
         ),
         ("htsim_ndp -strat perm -tm a.cm -nodes 16 -queue_type lossless", "-queue_type: expected composite"),
         ("htsim_eqds -tm a.cm -nodes 16 -mtu 64", "-mtu: expected more than 64 bytes, found 64"),
-        ("htsim_uec -tm a.cm -nodes 16", "NSCC's parameters are not converted"),
+        (
+            "htsim_uec -tm a.cm -nodes 16 -sender_cc_algo dctcp",
+            "its DCTCP with trimmed packets has no counterpart",
+        ),
+        (
+            "htsim_uec -tm a.cm -nodes 16 -receiver_cc_only -sender_cc",
+            "-receiver_cc_only: expected no -sender_cc",
+        ),
+        (
+            "htsim_uec -tm a.cm -nodes 16 -q 20",
+            "within a queue of 20 packets, found 9 and 35: the program stops",
+        ),
+        ("htsim_uec -tm a.cm -nodes 16 -paths 100", "-paths: expected a power of two, found 100"),
+        ("htsim_uec -tm a.cm -nodes 16 -failed 17", "-failed: expected at most 16, found 17"),
+        ("htsim_uec -tm a.cm -nodes 16 -load_balancing_algo bitmaps", "did you mean `bitmap`?"),
         ("htsim_ndp_entry_modern -tm a.cm -nodes 16 -routing_sc flowlet", "-flowlet_value: expected a gap"),
         ("htsim_ndp_entry_modern -tm a.cm -nodes 16 -routing_sc flowct", "did you mean `flowcut`?"),
     ] {

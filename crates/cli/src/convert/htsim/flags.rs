@@ -243,6 +243,13 @@ impl Flags {
         Some(given.remove(at).1)
     }
 
+    /// The first word behind a flag, which stays; empty if it has none.
+    pub(super) fn peek(&self, flag: &str) -> Option<String> {
+        let given = self.given.borrow();
+        let (_, words) = given.iter().find(|(known, _)| *known == flag)?;
+        Some(words.first().cloned().unwrap_or_default())
+    }
+
     /// Whether a flag is there; it is taken.
     pub(super) fn has(&self, flag: &str) -> bool {
         self.take(flag).is_some()

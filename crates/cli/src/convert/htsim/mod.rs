@@ -7,6 +7,7 @@ mod artefact;
 mod flags;
 mod strategy;
 mod transports;
+mod uec;
 
 use std::path::Path;
 
@@ -66,6 +67,8 @@ struct Tree {
     paths: u64,
     /// Links of such a path.
     links: u64,
+    /// Ports of a switch.
+    k: u64,
     /// Latency of a link and of a switch, in microseconds.
     hop: f64,
     switch: f64,
@@ -74,14 +77,28 @@ struct Tree {
 }
 
 impl Tree {
-    /// The bandwidth-delay product in packets, as UEC computes it: there and back, a packet and an ACK on every link.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
-    fn product(self, packet: Packet) -> u64 {
+    /// The longest round-trip time in microseconds, as UEC computes it: there and back, a packet and an ACK on every link.
+    fn rtt(self, packet: Packet) -> f64 {
         let links = self.links as f64;
         let latency = 2.0 * (links * self.hop + (links - 1.0) * self.switch);
         let bits = 8.0 * (packet.wire() + HEADER) as f64 * links;
-        let rtt = latency + bits / self.rate;
-        (rtt * self.rate / 8.0 / packet.wire() as f64).ceil() as u64
+        latency + bits / self.rate
+    }
+
+    /// The bandwidth-delay product of that time in packets.
+    fn packets(self, packet: Packet) -> f64 {
+        self.rtt(packet) * self.rate / 8.0 / packet.wire() as f64
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
+    fn product(self, packet: Packet) -> u64 {
+        self.packets(packet).ceil() as u64
+    }
+
+    /// Whole packets in UEC's largest window, 1.5 bandwidth-delay products.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
+    fn window(self, packet: Packet) -> u64 {
+        (1.5 * self.packets(packet)).floor() as u64
     }
 }
 
@@ -111,7 +128,7 @@ impl Converter {
             Program::Roce => self.roce(packet)?,
             Program::Eqds => self.eqds(packet)?,
             Program::Swift => self.swift(packet)?,
-            _ => self.uec(packet)?,
+            _ => self.uec(packet, tree)?,
         }
         let end = self.flags.number::<f64>("-end")?.unwrap_or(match self.program {
             Program::Swift => 1200.0,
@@ -130,8 +147,10 @@ impl Converter {
 
     /// The length of a queue in packets.
     fn queue(&mut self, packet: Packet, tree: Option<Tree>) -> Result<u64, Problem> {
+        // Without trimming queues are longer.
+        let usual = if self.flags.peek("-disable_trim").is_some() { 5 } else { 1 };
         let products =
-            self.flags.number::<u64>("-queue_size_bdp_factor")?.filter(|&factor| factor > 0).unwrap_or(1);
+            self.flags.number::<u64>("-queue_size_bdp_factor")?.filter(|&factor| factor > 0).unwrap_or(usual);
         let default = match self.program {
             Program::Eqds => 35,
             Program::Swift => 8,
@@ -162,7 +181,11 @@ impl Converter {
 
     /// The network: a file's, or a tree without oversubscription, of which more is known.
     fn network(&mut self, default: u64) -> Result<Option<Tree>, Problem> {
-        let nodes = self.flags.number("-nodes")?.unwrap_or(default);
+        let nodes = match self.flags.number("-nodes")? {
+            Some(nodes) => nodes,
+            None if self.program == Program::Uec => self.nodes_of_matrix()?.unwrap_or(default),
+            None => default,
+        };
         let tiers: u64 = self.flags.number("-tiers")?.unwrap_or(3);
         // The artefact counts latencies in nanoseconds.
         let unit = if self.program == Program::Flowcut { "ns" } else { "us" };
@@ -174,14 +197,14 @@ impl Converter {
             return Ok(None);
         }
         let mut fields = vec![];
-        let (paths, links) = match tiers {
+        let (paths, links, k) = match tiers {
             3 => {
                 let k = (2u64..).step_by(2).find(|k| k.pow(3) / 4 >= nodes).unwrap_or(2);
                 if k.pow(3) / 4 != nodes {
                     return Err(no_tree("k³/4 hosts: 16, 54, 128, 250, 432, 686, 1024, …", nodes));
                 }
                 fields.extend([("kind", quoted(&"fat-tree")), ("k", k.to_string())]);
-                (k * k / 4, 6)
+                (k * k / 4, 6, k)
             }
             2 => {
                 let k = (2u64..).step_by(2).find(|k| k.pow(2) / 2 >= nodes).unwrap_or(2);
@@ -194,7 +217,7 @@ impl Converter {
                     ("spines", (k / 2).to_string()),
                     ("hosts_per_leaf", (k / 2).to_string()),
                 ]);
-                (k / 2, 4)
+                (k / 2, 4, k)
             }
             _ => return Err(Problem::new("-tiers", format!("expected 2 or 3, found {tiers}"))),
         };
@@ -203,7 +226,18 @@ impl Converter {
         if switch > 0.0 {
             self.draft.text("fabric.switch_latency", format!("{switch}{unit}"));
         }
-        Ok(Some(Tree { paths, links, hop, switch, rate }))
+        Ok(Some(Tree { paths, links, k, hop, switch, rate }))
+    }
+
+    /// The number of hosts that a connection matrix begins with, `Nodes N`.
+    fn nodes_of_matrix(&self) -> Result<Option<u64>, Problem> {
+        let Some(name) = self.flags.peek("-tm") else { return Ok(None) };
+        let unreadable = |problem: String| Problem::new("-tm", problem);
+        let path = find_file(&name, Path::new("")).map_err(|problem| unreadable(problem.message))?;
+        let text = std::fs::read_to_string(&path).map_err(|error| unreadable(format!("{name}: {error}")))?;
+        let mut words = text.split_whitespace();
+        let is_first = words.next().is_some_and(|word| word.eq_ignore_ascii_case("nodes"));
+        Ok(words.next().filter(|_| is_first).and_then(|number| number.parse().ok()))
     }
 
     /// A file that a flag names, as TOML writes it.

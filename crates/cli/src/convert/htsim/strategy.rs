@@ -59,12 +59,12 @@ impl Converter {
                 self.draft.remark("-strat pull: paths are left out by their share of trims, and for how long it says, not by the first 100 answers and 30%");
                 None
             }
+            "ecmp_host" if self.program == Program::Uec => {
+                self.entropies(labels.unwrap_or(64))?;
+                None
+            }
             "ecmp" | "ecmp_host" => {
-                let count = if self.program == Program::Eqds || self.program == Program::Uec {
-                    labels.unwrap_or(64)
-                } else {
-                    entropies()?
-                };
+                let count = if self.program == Program::Eqds { labels.unwrap_or(64) } else { entropies()? };
                 self.draft.set("routing", list(count, NEVER, Some("random")));
                 None
             }

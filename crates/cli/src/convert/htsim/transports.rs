@@ -7,7 +7,7 @@ use super::{Converter, HEADER, Packet, no_tree, quoted, table};
 
 impl Converter {
     /// A queue of `-q` packets by `-mtu`, the one that is being sent counted in: what may wait beside it.
-    fn waiting(&self, packet: Packet) -> Result<(u64, u64), Problem> {
+    pub(super) fn waiting(&self, packet: Packet) -> Result<(u64, u64), Problem> {
         let bytes = self.queue.saturating_mul(packet.mtu);
         match (bytes / packet.wire()).checked_sub(1) {
             Some(packets) if packets > 0 => Ok((bytes, packets * packet.wire())),
@@ -19,7 +19,7 @@ impl Converter {
     }
 
     /// Queues that trim, headers before data.
-    fn trimming(&mut self, packet: Packet) -> Result<(), Problem> {
+    pub(super) fn trimming(&mut self, packet: Packet, header: u64) -> Result<(), Problem> {
         let kind = self.flags.word("-queue_type", "composite");
         if kind != "composite" {
             let message = format!("expected composite (queues that trim), found \"{}\"", shorten(&kind));
@@ -30,7 +30,7 @@ impl Converter {
         let fields = [
             ("kind", quoted(&"trimming")),
             ("control_weight", "100000".to_owned()),
-            ("header_size", quoted(&format!("{HEADER}B"))),
+            ("header_size", quoted(&format!("{header}B"))),
             ("control_buffer", quoted(&format!("{}B", 2 * bytes))),
             ("return_to_sender", "false".to_owned()),
         ];
@@ -38,7 +38,7 @@ impl Converter {
         Ok(())
     }
 
-    fn sizes(&mut self, preset: &str, packet: Packet, ack: u64) {
+    pub(super) fn sizes(&mut self, preset: &str, packet: Packet, ack: u64) {
         self.draft.text("transport.preset", preset);
         self.draft.text("transport.mtu", format!("{}B", packet.payload));
         self.draft.text("transport.header", format!("{}B", packet.header));
@@ -68,7 +68,7 @@ impl Converter {
 
     /// Receivers that ask for packets, at a share of their link's rate.
     fn pulled(&mut self, packet: Packet, window: u64, pace: &str, asks: bool) -> Result<(), Problem> {
-        self.trimming(packet)?;
+        self.trimming(packet, HEADER)?;
         self.sizes("ndp", packet, HEADER);
         let window = self.flags.number::<u64>("-cwnd")?.unwrap_or(window);
         let mut fields = vec![
@@ -229,58 +229,6 @@ impl Converter {
             }
         }
         self.flags.take("-conns");
-        Ok(())
-    }
-
-    pub(super) fn uec(&mut self, packet: Packet) -> Result<(), Problem> {
-        if self.flags.has("-disable_trim") {
-            return Err(Problem::new(
-                "-disable_trim",
-                "a fabric that marks and drops has no counterpart of UEC's loss recovery here",
-            ));
-        }
-        let receiver_only = self.flags.has("-receiver_cc_only");
-        let algorithm = self.flags.word("-sender_cc_algo", "nscc");
-        if !receiver_only && algorithm != "constant" {
-            let expected = "expected -receiver_cc_only, or -sender_cc_algo constant";
-            let problem = if algorithm == "dctcp" {
-                let message = format!("{expected}: DCTCP with trimmed packets has no counterpart here");
-                Problem::new("-sender_cc_algo", message)
-            } else {
-                Problem::new("-sender_cc_algo", format!("{expected}: NSCC's parameters are not converted"))
-                    .help("netloom has NSCC: transport.preset = \"uet-nscc\"; studies/references/uet.toml has the settings of uet-htsim")
-            };
-            return Err(problem);
-        }
-        self.trimming(packet)?;
-        self.sizes("ndp", packet, HEADER);
-        let window = self.flags.number::<u64>("-cwnd")?.filter(|&window| window > 0);
-        let congestion = match (receiver_only, window) {
-            (true, Some(window)) => {
-                table(&[("kind", quoted(&"pulls")), ("initial_window", window.to_string())])
-            }
-            (true, None) => table(&[("kind", quoted(&"pulls")), ("initial_bdp", "1.5".to_owned())]),
-            (false, Some(window)) => table(&[
-                ("kind", quoted(&"fixed-window")),
-                ("bytes", quoted(&format!("{}B", window * packet.payload))),
-            ]),
-            (false, None) => table(&[("kind", quoted(&"fixed-window")), ("bdp", "1.5".to_owned())]),
-        };
-        self.draft.set("transport.congestion", congestion);
-        if receiver_only {
-            self.draft.remark(
-                "-receiver_cc_only: receivers ask for packets as NDP's do; RCCC, which grants credit by bytes, is transport.preset = \"uet-rccc\" with settings as in studies/references/uet.toml",
-            );
-        }
-        let balancing = self.flags.word("-load_balancing_algo", "mixed");
-        if balancing != "oblivious" {
-            self.draft.remark(format!(
-                "-load_balancing_algo {balancing}: labels are drawn at random, as with oblivious"
-            ));
-        }
-        for unused in ["-sender_cc_only", "-sender_cc", "-receiver_cc"] {
-            self.flags.take(unused);
-        }
         Ok(())
     }
 }
