@@ -24,10 +24,11 @@ test: $(VENV)/installed browser build
 	$(MAKE) installed
 	$(VENV)/bin/python -m pytest -q -n 2 --dist loadfile tests
 
-# The unit tests of what a simulation consists of once more, with overflow checks and debug assertions on; `cargo test` does the same with all tests, in much longer.
+# The unit tests of what a simulation consists of once more, and those of packets that switches hold back, with overflow checks and debug assertions on; `cargo test` does the same with all tests, in much longer.
 CHECKED := units engine fabric routing transport sim record scenario
 checked:
 	cargo test --profile checked --quiet --lib $(addprefix --package netloom-,$(CHECKED))
+	cargo test --profile checked --quiet --package netloom-sim --test conweave
 
 # How the engine's threads meet, in every order in which they can: seconds. Apart, as all is compiled for loom there.
 loom:

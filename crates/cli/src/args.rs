@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run a study: a grid of runs or of measurements of networks, checked against its claims.
     Study(StudyArgs),
+    /// Find the best of several routing schemes for a scenario, in as few runs as that takes.
+    Recommend(RecommendArgs),
     /// Print the tables of an outcome or a study again.
     Show(ShowArgs),
     /// Show what differs between two outcomes, or between two studies.
@@ -86,7 +88,7 @@ pub(crate) struct Changes {
 pub(crate) struct InitArgs {
     /// What to start from.
     #[arg(value_enum)]
-    pub(crate) what: InitKind,
+    pub(crate) what: Option<InitKind>,
     /// The file to write [default: the name with .toml, in the working directory].
     pub(crate) file: Option<PathBuf>,
 }
@@ -192,6 +194,45 @@ impl StudyArgs {
             StudyArgs { .. } => Form::Middle,
         }
     }
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RecommendArgs {
+    /// Scenario file (TOML).
+    pub(crate) scenario: PathBuf,
+    /// Routing presets to compare, each perhaps with fields of `routing` or of other parts, such as letflow:granularity.gap=50us or
+    /// reps:transport.reorder=buffer [default: ecmp, spray, letflow, drill, adaptive, conga, plb, reps, flowcut-nic and flowcut, as far as the
+    /// scenario allows them].
+    #[arg(long, value_name = "NAME,…")]
+    pub(crate) among: Option<String>,
+    /// What to vary beside the seeds: `faults` (each seed without a fault, and with a link cut for the whole run), or a field with its values,
+    /// such as `workload.load=0.3|0.6`; may be given several times. All values count alike.
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) vary: Vec<String>,
+    /// The number that counts, as in claims [default: the job time; without jobs, the 99th percentile of the flow completion times].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) metric: Option<String>,
+    /// How long it may take, such as 90s, 10min or 2h.
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = crate::commands::recommend::duration)]
+    pub(crate) budget: std::time::Duration,
+    /// The most seeds of a scheme.
+    #[arg(long, value_name = "N", default_value_t = 48, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) seeds: u32,
+    /// Set a field of the scenario; may be given several times.
+    #[arg(long = "set", value_name = "FIELD=VALUE", allow_hyphen_values = true)]
+    pub(crate) set: Vec<String>,
+    /// Runs at the same time [default: one per core].
+    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) workers: Option<u16>,
+    /// Folder of the runs, of the answer and of a study that repeats it [default: runs/ and the name of the scenario with -recommend].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the answer as JSON instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the answer alone, and show no progress.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -449,7 +490,7 @@ pub(crate) struct RouteArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SchemaArgs {
     /// Kind of file.
-    #[arg(value_name = "FILES", default_value = "scenario")]
+    #[arg(value_name = "KIND", default_value = "scenario")]
     pub(crate) of: SchemaOf,
 }
 

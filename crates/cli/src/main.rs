@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Command::Init(args) => commands::init::init(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Study(args) => commands::study::study(&args),
+        Command::Recommend(args) => commands::recommend::recommend(&args),
         Command::Show(args) => commands::show::show(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Pcapng(args) => commands::pcapng::pcapng(&args),

@@ -16,7 +16,8 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
 
 /// The result of a run.
 pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
-    let mut text = String::new();
+    // Of a job its time is what matters.
+    let mut text = jobs(summary);
     let mut rows = vec![row(["", "mean", "p50", "p99", "p99.9", "max"])];
     let mut add = |name: &str, statistics: &Option<Statistics>, show: &dyn Fn(f64) -> String| {
         if let Some(s) = statistics {
@@ -105,7 +106,6 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
     for tier in &summary.tiers {
         text += &show_tier(tier);
     }
-    text += &jobs(summary);
     text += &groups(summary);
     text += &channels(summary);
     let speed =

@@ -352,7 +352,7 @@ fn list_finds_fields_and_values() {
     let json = stdout(&netloom(folder.path(), &["list", "--json", "ecn"]));
     assert_says(&json, &["\"path\": \"fabric.ecn\"", "\"name\": \"kmin\""]);
     let unknown = stderr(&netloom(folder.path(), &["list", "web-serch"]));
-    assert_says(&unknown, &["did you mean `web-search`?", " more"]);
+    assert_says(&unknown, &["did you mean `web-search`?", "`netloom list` alone shows all kinds"]);
     assert!(unknown.len() < 1000, "{unknown}");
 }
 

@@ -122,14 +122,16 @@ fn fields<'a>(table: &Written<'_>, chapters: &'a [Chapter]) -> Vec<&'a FieldInfo
     found
 }
 
-/// What a text says of a field's absence; its first sentence if it says nothing of it.
+/// The first sentence of a text, and what it says of a field's absence.
 fn meaning(doc: &str) -> String {
     let flat = doc.split_whitespace().collect::<Vec<_>>().join(" ");
     let sentences: Vec<&str> = flat.split_inclusive(". ").map(str::trim).collect();
     let is_about_absence =
         |sentence: &&&str| ["bsent", "if not given"].iter().any(|word| sentence.contains(word));
-    let about = sentences.iter().find(is_about_absence).or(sentences.first());
-    about.map_or(String::new(), |sentence| (*sentence).trim_end_matches('.').to_owned())
+    let first = sentences.first().copied();
+    let about = sentences.iter().find(is_about_absence).copied().filter(|about| Some(*about) != first);
+    let said: Vec<&str> = first.into_iter().chain(about).collect();
+    said.join(" ").trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
@@ -226,7 +228,8 @@ mod tests {
                 "[topology]\nkind = \"slim-fly\"\n",
                 "# host_rate: not set; Rate of host links; `rate` if absent\n",
             ),
-            ("[topology]\nkind = \"slim-fly\"\n", "# buffer: not set; Absent: unlimited"),
+            ("[topology]\nkind = \"slim-fly\"\n", "# buffer: not set; Bytes that may wait"),
+            ("[topology]\nkind = \"slim-fly\"\n", " Absent: unlimited, and with trimming"),
         ] {
             let explained = read(text).unwrap().explained().unwrap();
             assert!(explained.contains(expected), "{expected}\n{explained}");

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use netloom_units::names::{shorten, suggest};
+use netloom_units::names::{is_like, shorten, suggest};
 use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor};
 
@@ -201,7 +201,11 @@ impl Error {
             }
             What::UnknownField { found, valid } => (
                 format!("unknown field `{}`{owner}", shorten(found)),
-                Some(suggest(found, valid.iter().map(String::as_str))),
+                // Only a kind's own fields are known here; who misspelt `kind` has another kind's.
+                Some(suggest(
+                    found,
+                    valid.iter().map(String::as_str).chain(Some("kind").filter(|kind| is_like(found, kind))),
+                )),
             ),
             What::UnknownKind { axis, found, valid } => (
                 format!("there is no {axis} `{}`", shorten(found)),

@@ -109,6 +109,34 @@ fn a_lost_tail_is_waited_for_no_longer_than_the_timer_says() {
     assert!(flushed > 0);
 }
 
+/// A timer lets packets go while other ports have departures to catch up with, since an input buffer is paused: `make checked` asserts that those go first.
+#[test]
+fn packets_are_released_while_input_buffers_are_paused() {
+    let network = leaf_spine(4, 4, 4);
+    let channels = vec![ChannelEnds { from: "s0".into(), to: "s4".into(), parallel: 0 }];
+    let (mut flushes, mut pauses) = (0, 0);
+    for (rate_factor, window) in [0.1, 0.3, 0.6].into_iter().flat_map(|factor| [(factor, 4), (factor, 15)]) {
+        let degrade = Degrade { channels: channels.clone(), rate_factor, ..Degrade::default() };
+        let mut sim = SimConfig {
+            faults: vec![Fault::Degrade(degrade)],
+            ..weave(ConWeave {
+                samples: 64,
+                late: Late::OtherPath,
+                flush_slack: Time::from_us(1),
+                flush_default: Time::from_us(5),
+                ..ConWeave::default()
+            })
+        };
+        sim.fabric.flow_control = FlowControl::Pfc(Pfc { buffer: Bytes(120_000), ..Pfc::default() });
+        let pattern =
+            Pattern::AllToAll(AllToAll { size: Bytes(128 << 10).into(), window, ..AllToAll::default() });
+        let records = run(network.clone(), sim, plan(pattern, &network, 1));
+        flushes += records.totals.conweave.unwrap().flushes;
+        pauses += records.channels.iter().map(|channel| u64::from(channel.pauses)).sum::<u64>();
+    }
+    assert!(flushes > 0 && pauses > 0, "{flushes} flushes, {pauses} pauses");
+}
+
 /// What is held is beside the buffers that PFC watches, and stays there when all of it is released at once.
 #[test]
 fn a_release_overflows_no_input_buffer() {

@@ -142,7 +142,8 @@ pub(crate) fn chosen(results: &Results, names: &[String]) -> Result<Vec<Column>,
     for name in names {
         let found = match SETS.iter().find(|(set, _)| set == name) {
             Some((_, set)) => {
-                let found: Vec<Column> = set.iter().flat_map(|column| of_set(column, &metrics)).collect();
+                let found: Vec<Column> =
+                    set.iter().flat_map(|column| occurring(results, of_set(column, &metrics))).collect();
                 if found.is_empty() {
                     return Err(Problem::new("columns", format!("no cell of this study has `{name}`")));
                 }
@@ -183,6 +184,26 @@ fn of_set((heading, metric, scale): &(&str, &str, f64), metrics: &[&str]) -> Vec
                 |(tier, metric): (&str, &str)| Column::new(heading.replace('*', tier), metric, *scale);
             between(start, metrics, end).into_iter().map(column).collect()
         }
+    }
+}
+
+/// Of the columns of all tiers or jobs those in which something other than zero stands, and no second one of the same numbers; all of them if there is
+/// none.
+fn occurring(results: &Results, columns: Vec<Column>) -> Vec<Column> {
+    let has_any = |column: &Column| {
+        results.points().iter().any(|point| point.known(&column.metric).iter().any(|&value| value != 0.0))
+    };
+    match columns.iter().any(has_any) {
+        true => columns.into_iter().filter(has_any).filter(|column| !repeats(results, column)).collect(),
+        false => columns,
+    }
+}
+
+/// Whether a column would repeat another one: the time of a step where each job has one step.
+fn repeats(results: &Results, column: &Column) -> bool {
+    match column.metric.strip_suffix(".step_time") {
+        Some(job) => !differs(results, &column.metric, &format!("{job}.job_time")),
+        None => false,
     }
 }
 
@@ -361,12 +382,20 @@ mod tests {
             ("tiers.core.pauses", 2.0),
             ("fct.p99", 3.0),
             ("channels.up.max_queue_bytes", 1.0),
+            ("tiers.host.max_queue_bytes", 1.0),
+            ("tiers.core.max_queue_bytes", 0.0),
+            ("jobs.a.job_time", 9.0),
+            ("jobs.a.step_time", 3.0),
+            ("jobs.b.job_time", 4.0),
+            ("jobs.b.step_time", 4.0),
         ]);
         let of =
             |names: &[&str]| chosen(&results, &names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
         let headings =
             |names| of(names).unwrap().into_iter().map(|column| column.heading).collect::<Vec<_>>();
         assert_eq!(headings(&["pauses", "p99_fct"]), ["pauses, core", "pauses, host", "fct.p99 [us]"]);
+        assert_eq!(headings(&["queues"]), ["largest queue, host [kB]"]);
+        assert_eq!(headings(&["job-time"]), ["job time, a [us]", "job time, b [us]", "step time, a [us]"]);
         assert_eq!(headings(&["fct", "fct", "ooo_share"]), ["FCT p99 [us]", "packets.ooo_share"]);
         assert_eq!(headings(&["up.max_queue"]), ["channels.up.max_queue [kB]"]);
         let wrong = of(&["timeout"]).unwrap_err();

@@ -32,6 +32,7 @@
 //! | `numbers`, `results` | what came out, by name? |
 //! | `claims` | what do the claims say about it? |
 //! | `findings`, `columns`, `tables` | what of it is shown, and what is written? |
+//! | `recommend` | which of several schemes is best, in as few runs as that takes? |
 //! | `schema`, `reference` | what may be written in a study? |
 //!
 //! ```
@@ -82,6 +83,7 @@ mod folder;
 mod grid;
 mod measure;
 mod numbers;
+pub mod recommend;
 mod reference;
 mod remote;
 mod results;

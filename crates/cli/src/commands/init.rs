@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use netloom_scenario::Problem;
 
 use crate::args::{InitArgs, InitKind};
@@ -11,7 +12,10 @@ use crate::files::write_file;
 
 /// Writes the file, and says what to do with it. A file that is there is left alone.
 pub(crate) fn init(args: &InitArgs) -> Result<(), Failure> {
-    let (name, text, command) = match args.what {
+    let Some(what) = args.what else {
+        return Err(Problem::new("WHAT", "expected what to start from, found nothing").help(starts()).into());
+    };
+    let (name, text, command) = match what {
         InitKind::FatTree => ("fat-tree.toml", include_str!("init/fat-tree.toml"), "run"),
         InitKind::GpuCluster => ("gpu-cluster.toml", include_str!("init/gpu-cluster.toml"), "run"),
         InitKind::SlimFly => ("slim-fly.toml", include_str!("init/slim-fly.toml"), "run"),
@@ -30,4 +34,13 @@ pub(crate) fn init(args: &InitArgs) -> Result<(), Failure> {
     let file = file.display();
     writeln!(crate::show::out(), "wrote {file}; next: netloom {command} {file}")?;
     Ok(())
+}
+
+/// What a first file may be about, each with what that is.
+fn starts() -> String {
+    let words = InitKind::value_variants().iter().filter_map(ValueEnum::to_possible_value).map(|start| {
+        let help = start.get_help().map(ToString::to_string).unwrap_or_default();
+        format!("netloom init {:<15} {help}", start.get_name())
+    });
+    std::iter::once("one of these:".to_owned()).chain(words).collect::<Vec<_>>().join("\n")
 }

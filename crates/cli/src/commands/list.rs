@@ -5,10 +5,10 @@ mod search;
 use std::io::Write;
 
 use netloom_routing::preset as routing;
-use netloom_scenario::{Chapter, Problem, reference, suggest};
+use netloom_scenario::{Chapter, Problem, reference};
 use netloom_transport::preset as transport;
 use netloom_units::kind::{FieldInfo, Kind, KindInfo, ValueInfo};
-use netloom_units::names::shorten;
+use netloom_units::names::{nearest, shorten};
 
 use crate::args::ListArgs;
 use crate::failure::Failure;
@@ -188,7 +188,13 @@ fn unknown(name: &str, chapters: &[Chapter], places: &[Place]) -> Problem {
         "",
         format!("no kind, preset, field or value has the name `{}` or mentions it", shorten(name)),
     );
-    problem.help(suggest(name, names.chain(fields).chain(values)))
+    // There are hundreds of names, of which a list would help nobody.
+    match nearest(name, names.chain(fields).chain(values)) {
+        Some(nearest) => {
+            problem.help(format!("did you mean `{nearest}`? `netloom list` alone shows all kinds"))
+        }
+        None => problem.help("`netloom list` alone shows all kinds"),
+    }
 }
 
 /// Shows fields in full, those that are alike (the same field of several kinds) once.
@@ -286,8 +292,8 @@ fn print_overview(chapters: &[Chapter]) -> Result<(), Failure> {
         }
         file = chapter.file;
         match chapter.path {
-            "" => writeln!(out, "{}", chapter.doc)?,
-            path => writeln!(out, "[{path}] {}", chapter.doc)?,
+            "" => writeln!(out, "{}", crate::show::wrap(chapter.doc, 0))?,
+            path => writeln!(out, "{}", crate::show::wrap(&format!("[{path}] {}", chapter.doc), 2))?,
         }
         for entry in &chapter.entries {
             match chapter.choice {
@@ -308,10 +314,8 @@ fn print_overview(chapters: &[Chapter]) -> Result<(), Failure> {
         }
         writeln!(out)?;
     }
-    writeln!(
-        out,
-        "netloom list NAME explains an axis, a kind, a preset, a field or a value; any other word is searched for."
-    )?;
+    let more = "netloom list NAME explains an axis, a kind, a preset, a field or a value; any other word is searched for.";
+    writeln!(out, "{}", crate::show::wrap(more, 0))?;
     Ok(())
 }
 

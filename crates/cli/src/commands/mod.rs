@@ -13,6 +13,7 @@ pub(crate) mod manual;
 pub(crate) mod paths;
 pub(crate) mod pcapng;
 pub(crate) mod perfetto;
+pub(crate) mod recommend;
 mod reference;
 pub(crate) mod report;
 pub(crate) mod route;

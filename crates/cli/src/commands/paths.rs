@@ -40,10 +40,8 @@ pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {
     for table in &tables {
         writeln!(out, "\n{}\n{}", table.name, show::table(table.cells()))?;
     }
-    writeln!(
-        out,
-        "cdp: disjoint paths of at most that length, pi: path interference; both as shares of the radix (FatPaths sec. IV)"
-    )?;
+    let caption = "cdp: disjoint paths of at most that length, pi: path interference; both as shares of the radix (FatPaths sec. IV)";
+    writeln!(out, "{}", show::wrap(caption, 0))?;
     if let (Some(place), Some(folder)) = (place, &args.out) {
         place.write(&tables)?;
         writeln!(out, "tables in {}", folder.display())?;

@@ -97,8 +97,7 @@ fn print_json(args: &RouteArgs, routing: &Routing, network: &Network, trace: &Tr
 
 fn print_table(args: &RouteArgs, routing: &Routing, network: &Network, trace: &Trace) -> Result<(), Failure> {
     let mut out = crate::show::out();
-    writeln!(
-        out,
+    let headline = format!(
         "{} to {} on {}, scheme ({}, {}, {}), flow {}, entropy value {}, idle fabric",
         node_name(network, trace.src),
         node_name(network, trace.dst),
@@ -108,7 +107,8 @@ fn print_table(args: &RouteArgs, routing: &Routing, network: &Network, trace: &T
         routing.selector.name(),
         args.flow,
         args.entropy
-    )?;
+    );
+    writeln!(out, "{}", show::wrap(&headline, 2))?;
     let mut rows = vec![["at", "candidates", "takes", "why"].map(str::to_owned).to_vec()];
     for hop in &trace.hops {
         let candidates: Vec<String> =

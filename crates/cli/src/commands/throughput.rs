@@ -37,20 +37,20 @@ pub(crate) fn throughput(args: &ThroughputArgs) -> Result<(), Failure> {
         true => format!("{} to {}", significant(bounds.lower), significant(bounds.upper)),
         false => significant(bounds.value()),
     };
-    let mut out = crate::show::out();
-    writeln!(out, "{}", network.name())?;
+    let mut text = Vec::new();
+    writeln!(text, "{}", network.name())?;
     writeln!(
-        out,
+        text,
         "throughput   {value} (1: every sending host sends at link rate; host links are not counted)"
     )?;
-    writeln!(out, "method       {}", report.method)?;
+    writeln!(text, "method       {}", report.method)?;
     writeln!(
-        out,
+        text,
         "upper bound  {} for any routing (capacity over path length)",
         significant(report.length_bound)
     )?;
     writeln!(
-        out,
+        text,
         "traffic      {} router pairs, {} links of capacity in all",
         report.commodities,
         significant(report.demand)
@@ -58,11 +58,12 @@ pub(crate) fn throughput(args: &ThroughputArgs) -> Result<(), Failure> {
     if report.draws.len() > 1 {
         let most = report.draws.iter().copied().fold(0.0, f64::max);
         let range = format!("{} to {}", significant(bounds.value()), significant(most));
-        writeln!(out, "draws        {} matchings with {range}; the lowest is reported", report.draws.len())?;
+        writeln!(text, "draws        {} matchings with {range}; the lowest is reported", report.draws.len())?;
     }
     if report.paths > 0 {
-        writeln!(out, "paths        {} in {} layers", report.paths, report.layers)?;
+        writeln!(text, "paths        {} in {} layers", report.paths, report.layers)?;
     }
+    crate::show::out().write_all(crate::show::fit(&String::from_utf8_lossy(&text)).as_bytes())?;
     Ok(())
 }
 

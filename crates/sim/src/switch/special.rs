@@ -50,7 +50,11 @@ impl Switch {
             self.sample(ctx);
         }
         match *timer {
-            Message::Protocol(timer) => at_switches::on_timer(self, ctx, timer),
+            Message::Protocol(timer) => {
+                // It may send what it has held back.
+                self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
+                at_switches::on_timer(self, ctx, timer);
+            }
             Message::Link { port, is_cut } => self.on_link(ctx, port, is_cut),
             Message::Grant(credit) => {
                 self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());

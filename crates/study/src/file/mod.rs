@@ -34,6 +34,8 @@ pub struct Study {
     pub claims: Vec<Claim>,
     /// The columns of the table of results, with where they are written; absent: those that occur.
     pub columns: Option<Vec<(String, Place)>>,
+    /// Whether it was asked for in a form of which the file says nothing: it runs as it is written.
+    pub has_no_such_form: bool,
     /// Where the axes are written, for errors.
     pub(crate) place: Place,
     /// Where `max_cells` is.
@@ -197,7 +199,7 @@ fn read(document: &Node, form: Form, problems: &mut Vec<Problem>) -> Option<Stud
         let message = format!("expected 1 to {MAX_REPETITIONS}, found {repetitions}");
         problems.push(Problem::new("repetitions", message).at(&place));
     }
-    if form == Form::Full && !has_full_form(document) {
+    if form == Form::Full && !has_form(document, "full") {
         let message =
             "this study has no full form: it is run in the size in which it is written, without `--full`";
         let problem = Problem::new("full", message).at(&document.nearest_place([]));
@@ -220,22 +222,24 @@ fn read(document: &Node, form: Form, problems: &mut Vec<Problem>) -> Option<Stud
         axes,
         claims,
         columns,
+        has_no_such_form: form == Form::Small && !has_form(document, "small"),
         place,
         max_cells_place,
         overridden: Vec::new(),
     })
 }
 
-/// Whether something is said of the full form: at the root, in an axis, or in a case.
-fn has_full_form(node: &Node) -> bool {
+/// Whether something is said of a form, `small` or `full`: at the root, in an axis, or in a case.
+fn has_form(node: &Node, form: &str) -> bool {
     let inner = |field| {
         node.at([field]).map_or(&[][..], |node| match &node.value {
             Value::Array(nodes) => nodes,
             _ => &[],
         })
     };
-    ["full", "full_values"].iter().any(|field| node.at([*field]).is_some())
-        || ["axis", "cases"].into_iter().flat_map(inner).any(has_full_form)
+    let values = format!("{form}_values");
+    [form, &values].iter().any(|field| node.at([*field]).is_some())
+        || ["axis", "cases"].into_iter().flat_map(inner).any(|node| has_form(node, form))
 }
 
 /// A study has either a scenario or an analysis.
