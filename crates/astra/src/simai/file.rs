@@ -315,7 +315,8 @@ impl Header {
 
     /// Says at which layers the forward pass is done again, and from where on.
     fn mark(&self, layers: &mut [Layer]) -> Result<(), String> {
-        if !self.repeats_forward && !(self.initiates.is_empty() && self.checkpoints.is_empty()) {
+        let has_checkpoints = !self.initiates.is_empty() || !self.checkpoints.is_empty();
+        if has_checkpoints && !self.repeats_forward {
             return Err(format!("expected the policy {} with checkpoints", Header::POLICIES[0]));
         }
         let last = layers.len() - 1;

@@ -42,7 +42,7 @@ impl Flows {
         };
         let bytes = bytes / u64::from(count) / u64::from(inner);
         let place = members.place(rank);
-        (count > 1 && bytes > 0).then(|| Flows { operation, members, place, inner, bytes })
+        (count > 1 && bytes > 0).then_some(Flows { operation, members, place, inner, bytes })
     }
 
     fn count(&self) -> u32 {
