@@ -438,8 +438,8 @@ fn the_files_of_simai_are_a_scenario_that_runs_and_has_its_table() {
         assert!(scenario.contains(line), "{line} is not in\n{scenario}");
     }
     for remark in [
-        "not carried over: FLOW_FILE: SimAI does not heed it either",
-        "not carried over: SIMULATOR_STOP_TIME: SimAI does not heed it either",
+        "not carried over: FLOW_FILE: SimAI does not use it either",
+        "not carried over: SIMULATOR_STOP_TIME: SimAI does not use it either",
         "not carried over: WATERMARK 7: it has no counterpart",
         "BW_MON_FILE, MON_START, MON_END, QP_MON_INTERVAL: they change nothing that is simulated",
     ] {

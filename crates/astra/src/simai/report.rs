@@ -37,7 +37,7 @@ fn number(value: f64) -> String {
 /// The table, as SimAI's ns-3 front end writes it: times in microseconds, bandwidths in GiB/s.
 pub(super) fn csv(step: &SimAi, times: &[LayerTimes], finished: u64) -> String {
     let file = &step.file;
-    let data = file.all_gpus.unwrap_or(step.ranks()) / (file.tensor * file.pipeline).max(1);
+    let data = file.all_gpus.unwrap_or(step.ranks()) / file.tensor.saturating_mul(file.pipeline);
     let mut rows = format!(
         "layer_name,{RUN},fwd compute,wg compute,ig compute,fwd exposed comm,wg exposed comm,ig exposed comm,fwd total comm,algbw,busbw,\
          wg total comm,algbw,busbw,ig total comm,algbw,busbw,workload finished at\n"
@@ -64,16 +64,20 @@ pub(super) fn csv(step: &SimAi, times: &[LayerTimes], finished: u64) -> String {
             let _ = write!(rows, ",{},{},{}", number(total), number(algorithm), number(bus));
         }
         let _ = writeln!(rows, ",{}", number(microseconds(finished)));
-        let inner = times.exposed[0] + times.exposed[1];
-        of_groups[if layer.passes[2].group == Group::DataOfExperts { 1 } else { 0 }] += times.exposed[2];
-        of_groups[if layer.passes[0].group == Group::Expert { 3 } else { 2 }] += inner;
+        let inner = times.exposed[0].saturating_add(times.exposed[1]);
+        let add = |sum: &mut u64, ns: u64| *sum = sum.saturating_add(ns);
+        let of_weights = usize::from(layer.passes[2].group == Group::DataOfExperts);
+        add(&mut of_groups[of_weights], times.exposed[2]);
+        let of_layer = 2 + usize::from(layer.passes[0].group == Group::Expert);
+        add(&mut of_groups[of_layer], inner);
         if &*layer.name != "embedding_layer" {
-            pre_bubble += inner + times.compute.iter().sum::<u64>();
+            add(&mut pre_bubble, inner);
+            times.compute.iter().for_each(|&ns| add(&mut pre_bubble, ns));
         }
         for pass in COLUMNS {
-            sums.compute[pass] += times.compute[pass];
-            sums.exposed[pass] += times.exposed[pass];
-            sums.total[pass] += times.total[pass];
+            add(&mut sums.compute[pass], times.compute[pass]);
+            add(&mut sums.exposed[pass], times.exposed[pass]);
+            add(&mut sums.total[pass], times.total[pass]);
         }
     }
     let of = |values: [u64; 3]| COLUMNS.map(|pass| number(microseconds(values[pass])));
@@ -82,7 +86,7 @@ pub(super) fn csv(step: &SimAi, times: &[LayerTimes], finished: u64) -> String {
         rows,
         "SUM,{RUN},{c0},{c1},{c2},{e0},{e1},{e2},{t0},NONE,NONE,{t1},NONE,NONE,{t2},NONE,NONE"
     );
-    let compute: u64 = sums.compute.iter().sum();
+    let compute = sums.compute.iter().fold(0u64, |sum, &ns| sum.saturating_add(ns));
     let (compute, total) = (microseconds(compute), microseconds(finished));
     let exposed = total - compute;
     let _ = writeln!(

@@ -56,7 +56,7 @@ pub(crate) fn convert_simai(path: &Path, topology: &Path, workload: &Path) -> Re
     draft.set("workload", table(&[("kind", quoted(&"simai")), ("file", quoted(&workload.display()))]));
     for key in ["FLOW_FILE", "SIMULATOR_STOP_TIME"] {
         if config.take(key).is_some() {
-            draft.remark(format!("{key}: SimAI does not heed it either"));
+            draft.remark(format!("{key}: SimAI does not use it either"));
         }
     }
     convert_with(config, draft, network, false)
