@@ -91,7 +91,7 @@ LONG = re.compile(r'preset = "gpt-13b-like"|size = "256MB"')
 
 #: Scenarios of traces and clusters in files that are not in the repository; `crates/cli/tests/astra_sim.rs` and the tests of `crates/scenario` make some
 #: and run them.
-OF_FILES = re.compile(r'kind = "(astra-sim|infragraph|simai-topology)"')
+OF_FILES = re.compile(r'kind = "(astra-sim|infragraph|simai|simai-topology)"')
 
 
 def folder_of(page, tmp_path):

@@ -22,11 +22,25 @@ pub enum JobError {
         /// What is wrong and what was expected.
         problem: String,
     },
+    /// A line of a file is wrong.
+    #[error("{}:{line}: {problem}", file.display())]
+    Line {
+        /// The file.
+        file: PathBuf,
+        /// The line, counted from 1.
+        line: u64,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
 }
 
 impl JobError {
     pub(crate) fn file(file: &Path, problem: impl Display) -> Self {
         JobError::File { file: file.to_owned(), problem: problem.to_string() }
+    }
+
+    pub(crate) fn line(file: &Path, line: u64, problem: impl Display) -> Self {
+        JobError::Line { file: file.to_owned(), line, problem: problem.to_string() }
     }
 
     pub(crate) fn read(file: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {

@@ -19,11 +19,11 @@ use crate::trace::{Kind, LONGEST, Trace, Unit};
 /// What a message says of itself, by which it finds its receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Envelope {
-    tag: u64,
+    pub(crate) tag: u64,
     /// Payload; may be nothing.
     pub bytes: u64,
     /// Of messages of send nodes: how many of the same tag and size the sender has sent to the receiver before.
-    number: u32,
+    pub(crate) number: u32,
 }
 
 /// Something that a rank does later at the same time, given back by [`Network::soon`].

@@ -11,7 +11,7 @@ use netloom_record::Outcome;
 use tempfile::TempDir;
 
 const FLAGS: [&str; 4] = ["-std=c++17", "-O1", "-Itests/astra/stand-in", "-I../../adapters/astra-sim"];
-const NETWORK: &str = "../../adapters/astra-sim/netloom_network.cc";
+const NETWORK: &str = "../../adapters/astra-sim/network.cc";
 
 /// What drives the adapter.
 static DRIVE: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -66,6 +66,24 @@ fn who_waits_for_what_is_reported() {
 #[test]
 fn what_cannot_be_done_is_refused_in_words() {
     drive("refusals");
+}
+
+/// What drives the adapter's second interface, that of SimAI.
+static SIMAI: LazyLock<PathBuf> = LazyLock::new(|| {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drive-simai");
+    let flags =
+        FLAGS.map(|flag| if flag.ends_with("stand-in") { "-Itests/astra/simai-stand-in" } else { flag });
+    common::compile(&program, "c++", &flags, &["tests/astra/simai.cc", NETWORK])
+});
+
+#[test]
+fn flows_of_simai_carry_their_tags_to_what_comes_next() {
+    succeeded(&Command::new(&*SIMAI).arg("ring").output().unwrap());
+}
+
+#[test]
+fn flows_of_simai_that_come_before_their_receives_keep_their_tags() {
+    succeeded(&Command::new(&*SIMAI).arg("early").output().unwrap());
 }
 
 struct Main {

@@ -43,6 +43,8 @@ pub(crate) enum Command {
     FromHtsim(FromHtsimArgs),
     /// Convert the configuration of an HPCC or ConWeave ns-3 simulation to a scenario.
     FromNs3(FromNs3Args),
+    /// Convert the files of a SimAI simulation to a scenario: its configuration, its topology and its workload, named as on SimAI's command line.
+    FromSimai(FromSimaiArgs),
     /// List every kind and preset with its parameters, defaults and source, or search them.
     List(ListArgs),
     /// Build a network and show its size, links, distances and cost.
@@ -136,6 +138,9 @@ pub(crate) struct RunArgs {
     /// Print a line for each rank of a training job, as ASTRA-sim does, instead of the summary.
     #[arg(long, conflicts_with_all = ["json", "quiet"])]
     pub(crate) astra_sim: bool,
+    /// Write the table of layers that SimAI writes (`EndToEnd.csv`), of a workload of kind `simai`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) simai_csv: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -383,6 +388,19 @@ pub(crate) struct PathsArgs {
 pub(crate) struct FromNs3Args {
     /// The simulator's configuration, config.txt.
     pub(crate) config: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct FromSimaiArgs {
+    /// The configuration, SimAI.conf.
+    #[arg(long, short = 'c', value_name = "FILE")]
+    pub(crate) config: PathBuf,
+    /// The topology.
+    #[arg(long, short = 'n', value_name = "FILE")]
+    pub(crate) topology: PathBuf,
+    /// The workload.
+    #[arg(long, short = 'w', value_name = "FILE")]
+    pub(crate) workload: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => commands::explain::explain(&args),
         Command::FromHtsim(args) => commands::from_htsim::from_htsim(&args),
         Command::FromNs3(args) => commands::from_ns3::from_ns3(&args),
+        Command::FromSimai(args) => commands::from_ns3::from_simai(&args),
         Command::List(args) => commands::list::list(&args),
         Command::Topology(args) => commands::topology::topology(&args),
         Command::Paths(args) => commands::paths::paths(&args),

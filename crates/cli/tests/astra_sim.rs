@@ -209,7 +209,7 @@ fn what_does_not_go_together_is_refused() {
         (
             String::new(),
             &["--astra-sim"],
-            "--astra-sim: expected a workload of kind \"astra-sim\", found \"permutation\"",
+            "--astra-sim: expected a workload of kind \"astra-sim\" or \"simai\", found \"permutation\"",
         ),
         (
             format!(

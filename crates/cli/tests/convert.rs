@@ -208,7 +208,7 @@ fn commands_of_htsim_become_scenarios_that_run() {
                 "fabric.buffer = \"54384B\"",
                 "control_buffer = \"144000B\"",
                 "routing = { preset = \"path-list\", granularity = { paths = 4, penalty = 1e9 } }",
-                "transport.mtu = \"9000B\"",
+                "transport.mtu = \"9KB\"",
                 "initial_window = 30, pace = 0.99 }",
                 "measure.until = \"100000us\"",
                 "seed = 7",
@@ -447,4 +447,118 @@ fn triggers_reach_other_hosts_by_messages() {
     // Source, destination and size; starts and ends in nanoseconds.
     assert_eq!((rows.len(), row(9)[1], row(9)[4]), (3, 5, 1));
     assert!(row(9)[5] > row(0)[7] / 2 && row(5)[5] > row(9)[5], "{text}");
+}
+
+/// Two servers of two GPUs, as SimAI's generator writes them: NVSwitches 4 and 5, a leaf for each rail and a spine.
+const SIMAI_TOPOLOGY: &str = "9 2 2 3 10 H100\n4 5 6 7 8 \n\
+    0 4 2880Gbps 0.000025ms 0\n0 6 400Gbps 0.0005ms 0\n1 4 2880Gbps 0.000025ms 0\n1 7 400Gbps 0.0005ms 0\n\
+    2 5 2880Gbps 0.000025ms 0\n2 6 400Gbps 0.0005ms 0\n3 5 2880Gbps 0.000025ms 0\n3 7 400Gbps 0.0005ms 0\n\
+    6 8 400Gbps 0.0005ms 0\n7 8 400Gbps 0.0005ms 0\n";
+
+/// A step of two layers, of which one has weights to add up.
+const SIMAI_WORKLOAD: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 checkpoint_initiates: 0 pp_comm: 0\n2\n\
+    embedding_layer -1 1000 ALLREDUCE 1048576 500 NONE 0 1 NONE 0 100\n\
+    mlp -1 2000 ALLGATHER 524288 2000 REDUCESCATTER 524288 2000 ALLREDUCE 2097152 100\n";
+
+/// Keys of SimAI's own configuration, some of them its own, and one that it does not know.
+const SIMAI_CONF: &str = "ENABLE_QCN 1\nUSE_DYNAMIC_PFC_THRESHOLD 1\n\nPACKET_PAYLOAD_SIZE 9000\n\nFLOW_FILE /etc/astra-sim/simulation/flow1.txt\n\
+    TRACE_FILE /etc/astra-sim/simulation/trace1.txt\nSIMULATOR_STOP_TIME 40000000000000.00\n\nCC_MODE 1\nALPHA_RESUME_INTERVAL 1\nRATE_DECREASE_INTERVAL 4\n\
+    CLAMP_TARGET_RATE 0\nRP_TIMER 900 \nEWMA_GAIN 0.00390625\nFAST_RECOVERY_TIMES 1\nRATE_AI 50Mb/s\nRATE_HAI 100Mb/s\nMIN_RATE 100Mb/s\n\
+    DCTCP_RATE_AI 1000Mb/s\n\nERROR_RATE_PER_LINK 0.0000\nL2_CHUNK_SIZE 4000\nL2_ACK_INTERVAL 1\nL2_BACK_TO_ZERO 0\n\nHAS_WIN 1\nGLOBAL_T 0\n\
+    VAR_WIN 1\nFAST_REACT 1\nU_TARGET 0.95\nMI_THRESH 0\nRATE_BOUND 1\nACK_HIGH_PRIO 0\nLINK_DOWN 0 0 0\nENABLE_TRACE 1\n\
+    KMAX_MAP 2 100000000000 1600 400000000000 3200\nKMIN_MAP 2 100000000000 400 400000000000 800\nPMAX_MAP 2 100000000000 0.2 400000000000 0.2\n\
+    BUFFER_SIZE 32\nQLEN_MON_FILE /etc/astra-sim/q.txt\nBW_MON_FILE /etc/astra-sim/b.txt\nMON_START 0\nMON_END 20000\nQP_MON_INTERVAL 100\nWATERMARK 7\n";
+
+const SIMAI_ARGS: [&str; 7] = ["from-simai", "-w", "w.txt", "-n", "topo", "-c", "SimAI.conf"];
+
+fn simai(conf: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("topo", SIMAI_TOPOLOGY), ("w.txt", SIMAI_WORKLOAD), ("SimAI.conf", conf)] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn the_files_of_simai_are_a_scenario_that_runs_and_has_its_table() {
+    let folder = simai(SIMAI_CONF);
+    let (scenario, remarks) = printed(folder.path(), &SIMAI_ARGS);
+    for line in [
+        "topology = { kind = \"simai-topology\", path = \"topo\" }",
+        "servers = { nics = 2 }",
+        "workload = { kind = \"simai\", file = \"w.txt\" }",
+        "transport.mtu = \"9KB\"",
+        "routing.preset = \"ecmp\"",
+        "fabric.flow_control = { kind = \"pfc-shared\", buffer = \"32MiB\", alpha = 0.125, reserve = \"4KiB\" }",
+        "fabric.ecn = { kmin = \"800KB\", kmax = \"3.2MB\", pmax = 0.2 }",
+        // NVSwitches mark nothing.
+        "fabric.ecn_by_rate = [{ rate = \"2.88Tbps\", kmin = \"1024GiB\", kmax = \"1024GiB\", pmax = 0.0 }]",
+    ] {
+        assert!(scenario.contains(line), "{line} is not in\n{scenario}");
+    }
+    for remark in [
+        "not carried over: FLOW_FILE: SimAI does not use it either",
+        "not carried over: SIMULATOR_STOP_TIME: SimAI does not use it either",
+        "not carried over: WATERMARK 7: it has no counterpart",
+        "BW_MON_FILE, MON_START, MON_END, QP_MON_INTERVAL: they change nothing that is simulated",
+    ] {
+        assert!(remarks.contains(remark), "{remark} is not in\n{remarks}");
+    }
+    std::fs::write(folder.path().join("s.toml"), scenario).unwrap();
+    let table = |threads: &str| {
+        let args = ["run", "s.toml", "--quiet", "--force", "--threads", threads, "--simai-csv", "layers.csv"];
+        printed(folder.path(), &args);
+        std::fs::read_to_string(folder.path().join("layers.csv")).unwrap()
+    };
+    let text = table("1");
+    assert_eq!(table("2"), text);
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 7, "{text}");
+    assert!(lines[0][0] == "File name" && lines[2][0] == "layer_name" && lines[5][0] == "SUM", "{text}");
+    let number = |row: usize, column: usize| lines[row][column].parse::<f64>().unwrap();
+    // Forward, weights, input: computation in microseconds.
+    assert_eq!((number(4, 2), number(4, 3), number(4, 4)), (2.0, 2.0, 2.0));
+    // Forward and back are waited for; the weights' all-reduce is not the first layer's.
+    assert!(number(3, 5) > 0.0 && number(4, 5) > 0.0 && number(4, 7) > 0.0, "{text}");
+    assert!(number(4, 11) > 0.0 && number(4, 6) == 0.0, "{text}");
+    // busbw of an all-reduce of two is algbw.
+    assert_eq!(number(3, 9), number(3, 10));
+    let (end, total) = (number(3, 17), lines[6][5].parse::<f64>().unwrap());
+    assert_eq!(end, total);
+}
+
+#[test]
+fn what_of_simai_cannot_be_converted_is_refused_by_name() {
+    for (conf, expected) in [
+        (SIMAI_CONF.replace("CC_MODE 1", "CC_MODE 10"), "CC_MODE: HPCC-PINT has no counterpart here"),
+        (
+            SIMAI_CONF
+                .replace("KMAX_MAP 2 100000000000 1600 400000000000 3200", "KMAX_MAP 1 100000000000 1600"),
+            "KMAX_MAP: expected a value for 400Gbps",
+        ),
+        (SIMAI_CONF.replace("BUFFER_SIZE 32", "BUFFERSIZE 32"), "did you mean `BUFFER_SIZE`?"),
+    ] {
+        let folder = simai(&conf);
+        let message = refused(folder.path(), &SIMAI_ARGS);
+        assert!(message.contains(expected), "{message}");
+    }
+    let folder = simai(SIMAI_CONF);
+    std::fs::write(folder.path().join("w.txt"), SIMAI_WORKLOAD.replace("ALLGATHER", "ALLGATHERS")).unwrap();
+    let message = refused(folder.path(), &SIMAI_ARGS);
+    assert!(message.contains("w.txt:4: expected a collective operation, found \"ALLGATHERS\""), "{message}");
+}
+
+#[test]
+fn the_table_of_simai_is_that_of_its_workload() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("s.toml"),
+        "topology = { kind = \"crossbar\", hosts = 4 }\nworkload = { kind = \"permutation\" }\n",
+    )
+    .unwrap();
+    let message = refused(folder.path(), &["run", "s.toml", "--simai-csv", "l.csv"]);
+    assert!(
+        message.contains("--simai-csv l.csv: expected a workload of kind \"simai\", found \"permutation\""),
+        "{message}"
+    );
 }

@@ -28,6 +28,11 @@ fn add_differences(pattern: &Pattern, text: &mut String) {
                 *text += &format!("# compared with ASTRA-sim: {difference}\n");
             }
         }
+        Pattern::SimAi(job) => {
+            for difference in job.differences() {
+                *text += &format!("# compared with SimAI: {difference}\n");
+            }
+        }
         Pattern::Mix(mix) => mix.parts.iter().for_each(|part| add_differences(&part.pattern, text)),
         _ => {}
     }
@@ -151,7 +156,7 @@ mod tests {
             "edge-list" | "graphml" | "dot" | "json" | "htsim-topo" | "ns3-topology"
             | "astra-sim-network" | "infragraph" | "simai-topology" => "path = \"net\"",
             "equivalent-jellyfish" => "of = { kind = \"complete\", switches = 5 }",
-            "flow-list" | "htsim-matrix" | "ns3-flows" | "goal" => "file = \"f\"",
+            "flow-list" | "htsim-matrix" | "ns3-flows" | "goal" | "simai" => "file = \"f\"",
             "chakra" => "files = \"f.{rank}\"",
             "astra-sim" => "traces = \"f\"\nsystem = \"f.json\"",
             "mix" => "parts = [{ kind = \"permutation\" }]",

@@ -714,7 +714,7 @@ pub(crate) fn build_placed(pattern: &Pattern, setting: Setting<'_>) -> Result<Pl
         && let Err(expected) = context.check_message(largest)
     {
         let field = match pattern {
-            Pattern::Goal(_) | Pattern::HtsimMatrix(_) => "file",
+            Pattern::Goal(_) | Pattern::HtsimMatrix(_) | Pattern::SimAi(_) => "file",
             Pattern::Chakra(_) => "files",
             Pattern::AstraSim(_) => "traces",
             Pattern::Skeleton(_) => "scale",

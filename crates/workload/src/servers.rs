@@ -410,9 +410,13 @@ impl Rails {
 
     /// Those by which a message from one endpoint to another may leave: all that lead out of the server, or those to the scale-up network that both are at.
     pub fn between(&self, src: u32, dst: u32) -> Range<u32> {
-        let domain = |endpoint: u32| self.domains.get(endpoint as usize);
-        let are_joined = domain(src).is_some() && domain(src) == domain(dst);
+        let are_joined = self.domain(src).is_some() && self.domain(src) == self.domain(dst);
         if are_joined { self.outside..self.ports } else { 0..self.outside }
+    }
+
+    /// The scale-up network that an endpoint is at.
+    pub(crate) fn domain(&self, endpoint: u32) -> Option<u32> {
+        self.domains.get(endpoint as usize).copied()
     }
 
     /// What is known of GPUs.

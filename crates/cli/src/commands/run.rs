@@ -27,9 +27,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return Err(strictly(&ready.warnings));
     }
     let ends = ready.ends.clone();
+    let found = scenario.workload.pattern.name();
     if args.astra_sim && ends.is_none() {
-        let found = scenario.workload.pattern.name();
-        let message = format!("--astra-sim: expected a workload of kind \"astra-sim\", found \"{found}\"");
+        let message =
+            format!("--astra-sim: expected a workload of kind \"astra-sim\" or \"simai\", found \"{found}\"");
+        return Err(Failure::Output(message));
+    }
+    if let Some(file) = args.simai_csv.as_ref().filter(|_| found != "simai") {
+        let file = file.display();
+        let message = format!("--simai-csv {file}: expected a workload of kind \"simai\", found \"{found}\"");
         return Err(Failure::Output(message));
     }
     OutcomeWriter::tidy(&folder);
@@ -53,6 +59,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     line.finish();
     let ran = result?;
 
+    if let Some(file) = &args.simai_csv {
+        let table = ends.as_ref().and_then(|ends| ends.layers());
+        let problem = "the run ended before rank 0 did, so there is no table of its layers";
+        let table = table.ok_or_else(|| Failure::Output(format!("--simai-csv: {problem}")))?;
+        std::fs::write(file, table)
+            .map_err(|error| Failure::Output(format!("--simai-csv {}: {error}", file.display())))?;
+    }
     let mut out = crate::show::out();
     if let Some(ends) = ends.filter(|_| args.astra_sim) {
         for (rank, end) in ends.get().into_iter().enumerate() {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use netloom_astra::{Files, Job, JobError, Shape};
+use netloom_astra::{Files, Job, JobError, Rank, Shape, TrainingRank};
 use netloom_topology::{NetworkError, NetworkFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,6 +70,7 @@ impl From<JobError> for WorkloadError {
         match error {
             JobError::Read { file, source } => WorkloadError::Read { file, source },
             JobError::File { file, problem } => WorkloadError::File { file, problem },
+            JobError::Line { file, line, problem } => WorkloadError::Line { file, line, problem },
         }
     }
 }
@@ -160,7 +161,8 @@ impl AstraSim {
                 setting.plan(None, |rank, host| match rank < job.ranks() {
                     true => {
                         let start = setting.first_start(host);
-                        HostWork::job(JobRank::new(placed.clone(), &job, rank, start))
+                        let of_job = TrainingRank::AstraSim(Box::new(Rank::new(job.clone(), rank)));
+                        HostWork::job(JobRank::new(placed.clone(), of_job, rank, start))
                     }
                     false => HostWork::default(),
                 })

@@ -24,6 +24,7 @@ mod partners;
 mod permutation;
 mod poisson;
 mod shuffle;
+mod simai;
 mod skeleton;
 mod stencil;
 mod training;
@@ -52,6 +53,7 @@ pub use off_diagonal::OffDiagonal;
 pub use permutation::Permutation;
 pub use poisson::Poisson;
 pub use shuffle::Shuffle;
+pub use simai::{OperationOrder, SimAiWorkload};
 pub use skeleton::{Application, Scale, ScaleTable, Skeleton};
 pub use stencil::Stencil;
 pub use training::{Dtype, LayerTime, TrainingPreset, TrainingStep};
@@ -84,6 +86,7 @@ kinds! {
         "chakra" => Chakra(Chakra),
         "kv-transfer" => KvTransfer(KvTransfer),
         "astra-sim" => AstraSim(AstraSim),
+        "simai" => SimAi(SimAiWorkload),
         "bernoulli" => Bernoulli(Bernoulli),
         "bursty" => Bursty(Bursty),
         "hotspot" => Hotspot(Hotspot),
@@ -207,6 +210,11 @@ pub(crate) mod tests {
             network: NetworkModel::Analytical,
             network_file: Some("net.yml".into()),
         }));
+        patterns.push(Pattern::SimAi(SimAiWorkload {
+            send_latency: Time(2),
+            order: OperationOrder::OldestFirst,
+            ..SimAiWorkload::new("w.txt")
+        }));
         patterns.push(Pattern::Goal(Goal {
             file: "a.goal".into(),
             time_unit: Time(1),
@@ -218,7 +226,7 @@ pub(crate) mod tests {
         let part = |pattern| Part { name: Some("a".into()), pattern, options: crate::Options::default() };
         patterns.push(Pattern::Mix(Mix { parts: mixed.into_iter().map(part).collect() }));
         // All but the three lists, the schedule and the traces, which need files, and the mix, which needs parts.
-        assert_eq!(patterns.len(), Pattern::NAMES.len() - 7 + 8);
+        assert_eq!(patterns.len(), Pattern::NAMES.len() - 8 + 9);
         for pattern in patterns {
             let mut table: toml::Table = toml::from_str(&toml::to_string(&pattern).unwrap()).unwrap();
             let kind = table.remove("kind").unwrap();

@@ -1,4 +1,4 @@
-//! A rank of a training job, as ASTRA-sim schedules it, as the work of a host.
+//! A rank of a training job, as ASTRA-sim or SimAI schedules it, as the work of a host.
 //!
 //! Ranks count in whole nanoseconds: what arrives between two of them is handled at the later one. What crosses the network is a message's number only; its tag stands in a list of the
 //! sender's messages under way, in which the receiver looks it up. It was put there before the message was sent, so it does not depend on threads whether it is found.
@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use netloom_astra::{Call, End, Envelope, Job, Network, Rank};
+use netloom_astra::{Call, End, Envelope, Network, TrainingRank};
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Time};
 
@@ -16,25 +16,34 @@ use super::{ANY, Action};
 
 /// How the ranks of a training job have ended.
 #[derive(Debug, Default)]
-pub struct RankEnds(Mutex<Vec<Option<End>>>);
+pub struct RankEnds {
+    ends: Mutex<Vec<Option<End>>>,
+    /// SimAI's table of layers.
+    layers: Mutex<Option<String>>,
+}
 
 impl RankEnds {
     pub(crate) fn new(ranks: u32) -> Arc<Self> {
-        Arc::new(RankEnds(Mutex::new(vec![None; ranks as usize])))
+        Arc::new(RankEnds { ends: Mutex::new(vec![None; ranks as usize]), layers: Mutex::default() })
     }
 
     /// By rank; `None` if it has not ended.
     pub fn get(&self) -> Vec<Option<End>> {
-        locked(&self.0).clone()
+        locked(&self.ends).clone()
+    }
+
+    /// The table of layers that SimAI writes of rank 0, once that has ended; `None` of other training jobs.
+    pub fn layers(&self) -> Option<String> {
+        locked(&self.layers).clone()
     }
 
     /// Notes how all have ended.
     pub fn set_all(&self, ends: Vec<Option<End>>) {
-        *locked(&self.0) = ends;
+        *locked(&self.ends) = ends;
     }
 
     fn set(&self, rank: u32, end: Option<End>) {
-        locked(&self.0)[rank as usize] = end;
+        locked(&self.ends)[rank as usize] = end;
     }
 }
 
@@ -99,7 +108,7 @@ pub(crate) struct JobRank {
     number: u32,
     start: Time,
     has_begun: bool,
-    rank: Rank,
+    rank: TrainingRank,
     names: Names,
     /// By time in nanoseconds: what is due, in the order in which it came.
     due: BTreeMap<u64, Vec<Due>>,
@@ -174,13 +183,13 @@ impl Network for Asked<'_> {
 }
 
 impl JobRank {
-    pub(crate) fn new(placed: Arc<PlacedJob>, job: &Arc<Job>, number: u32, start: Time) -> Self {
+    pub(crate) fn new(placed: Arc<PlacedJob>, rank: TrainingRank, number: u32, start: Time) -> Self {
         JobRank {
             placed,
             number,
             start,
             has_begun: false,
-            rank: Rank::new(job.clone(), number),
+            rank,
             names: Names::ALONE,
             due: BTreeMap::new(),
             slowness: None,
@@ -201,7 +210,7 @@ impl JobRank {
 
     /// Whether any rank of the job computes.
     pub(crate) fn computes(&self) -> bool {
-        self.rank.job().computes()
+        self.rank.computes()
     }
 
     /// The job that it takes notes of.
@@ -235,11 +244,11 @@ impl JobRank {
     }
 
     pub(crate) fn numbers(&self) -> u64 {
-        self.rank.job().load(self.number).messages.saturating_add(1).saturating_mul(self.names.count())
+        self.rank.load(self.number).messages.saturating_add(1).saturating_mul(self.names.count())
     }
 
     pub(crate) fn largest_message(&self) -> Bytes {
-        Bytes(self.rank.job().load(self.number).largest)
+        Bytes(self.rank.load(self.number).largest)
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -259,7 +268,12 @@ impl JobRank {
     }
 
     /// Lets the rank do something, and what it puts off while it does.
-    fn call(&mut self, now: u64, actions: &mut Vec<Action>, call: impl FnOnce(&mut Rank, &mut Asked<'_>)) {
+    fn call(
+        &mut self,
+        now: u64,
+        actions: &mut Vec<Action>,
+        call: impl FnOnce(&mut TrainingRank, &mut Asked<'_>),
+    ) {
         let (placed, number, names) = (self.placed.clone(), self.number, self.names);
         let mut asked = Asked {
             placed: &placed,
@@ -271,18 +285,25 @@ impl JobRank {
             slowness: self.slowness.as_deref_mut(),
             sent: &mut self.sent,
         };
+        let had_ended = self.rank.end().is_some();
         call(&mut self.rank, &mut asked);
         while let Some(call) = asked.soon.pop_front() {
             self.rank.perform(now, call, &mut asked);
         }
-        if let Some(end) = self.rank.end() {
+        if let Some(end) = self.rank.end().filter(|_| !had_ended) {
             self.placed.ends.set(self.number, Some(end));
+            if let Some(layers) = self.rank.report() {
+                *locked(&self.placed.ends.layers) = Some(layers);
+            }
         }
     }
 
     pub(crate) fn begin(&mut self, now: Time, actions: &mut Vec<Action>) {
         *locked(&self.placed.sent[self.number as usize]) = Sent::default();
         self.placed.ends.set(self.number, None);
+        if self.number == 0 {
+            *locked(&self.placed.ends.layers) = None;
+        }
         let at = self.begins();
         match at * PS_PER_NS > now.0 {
             true => {

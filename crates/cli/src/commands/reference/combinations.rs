@@ -397,6 +397,7 @@ mod tests {
             "workload goal",
             "workload htsim-matrix",
             "workload ns3-flows",
+            "workload simai",
         ];
         missing.retain(|name| !read_files.contains(&name.as_str()));
         assert_eq!(missing, Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! The configuration files of HPCC's and ConWeave's ns-3 simulators: a key and its values per line.
+//! The configuration files of HPCC's, ConWeave's and SimAI's ns-3 simulators: a key and its values per line.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub(super) const KEYS_OF_CONTROLS: [&str; 18] = [
 ];
 
 /// Keys that change nothing that is simulated: what is written, and where; numbers that are only printed.
-const OUTPUTS: [&str; 20] = [
+const OUTPUTS: [&str; 29] = [
     "FCT_OUTPUT_FILE",
     "PFC_OUTPUT_FILE",
     "CNP_OUTPUT_FILE",
@@ -88,6 +88,15 @@ const OUTPUTS: [&str; 20] = [
     "LOAD",
     "DATA_RATE",
     "LINK_DELAY",
+    "BW_MON_FILE",
+    "RATE_MON_FILE",
+    "CNP_MON_FILE",
+    "MON_START",
+    "MON_END",
+    "QP_MON_INTERVAL",
+    "QLEN_MON_INTERVAL",
+    "BW_MON_INTERVAL",
+    "NIC_TOTAL_PAUSE_TIME",
 ];
 
 /// A configuration, from which entries are taken one by one.
@@ -125,7 +134,7 @@ impl Config {
                 let help = suggest(&key, known());
                 if help.starts_with("did you mean") {
                     let message = format!(
-                        "expected a key of HPCC's or ConWeave's simulator, found \"{}\"",
+                        "expected a key of HPCC's, ConWeave's or SimAI's simulator, found \"{}\"",
                         shorten(&key)
                     );
                     return Err(Problem::new("", message).at(&place).help(help));

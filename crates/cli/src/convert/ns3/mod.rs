@@ -1,6 +1,6 @@
-//! The configuration of an HPCC or ConWeave ns-3 simulation as a scenario.
+//! The configuration of an HPCC, ConWeave or SimAI ns-3 simulation as a scenario.
 //!
-//! ConWeave's simulator grew out of HPCC's. A configuration is ConWeave's if it has one of the keys that only ConWeave's reads. What both do whatever the
+//! ConWeave's simulator and SimAI's grew out of HPCC's; SimAI's names its topology and its workload on the command line. A configuration is ConWeave's if it has one of the keys that only ConWeave's reads. What both do whatever the
 //! file says (timeouts, sizes of ACKs, thresholds of PFC) becomes a field, too.
 
 mod config;
@@ -10,7 +10,7 @@ mod switches;
 use std::path::Path;
 
 use netloom_scenario::{Problem, Source};
-use netloom_topology::{BuildContext, Network, Ns3, Topology};
+use netloom_topology::{BuildContext, Network, Ns3, SimAi, Topology};
 use netloom_units::Bytes;
 
 use self::config::{Config, KEYS_OF_CONTROLS};
@@ -33,14 +33,43 @@ const CONWEAVES: [&str; 6] = [
 pub(crate) fn convert(path: &Path) -> Result<Draft, Problem> {
     let config = Config::read(Source::read(path)?)?;
     let is_conweave = CONWEAVES.iter().any(|key| config.has(key));
-    let outputs = config.outputs();
     let mut draft = Draft::default();
+    let network = files(&config, &mut draft)?;
+    convert_with(config, draft, network, is_conweave)
+}
+
+/// Reads a configuration of SimAI, beside its topology and its workload.
+///
+/// # Errors
+/// What cannot be read or makes no sense, with its line.
+pub(crate) fn convert_simai(path: &Path, topology: &Path, workload: &Path) -> Result<Draft, Problem> {
+    let config = Config::read(Source::read(path)?)?;
+    let mut draft = Draft::default();
+    let kind = Topology::SimAi(SimAi::new(topology));
+    let network = kind.build(&BuildContext { seed: 1, base_dir: Path::new("") });
+    let network = network.map_err(|error| Problem::new("", error.to_string()))?;
+    let path = [("kind", quoted(&"simai-topology")), ("path", quoted(&topology.display()))];
+    draft.set("topology", table(&path));
+    if network.links_per_host() > 1 {
+        draft.set("servers", table(&[("nics", network.links_per_host().to_string())]));
+    }
+    draft.set("workload", table(&[("kind", quoted(&"simai")), ("file", quoted(&workload.display()))]));
+    for key in ["FLOW_FILE", "SIMULATOR_STOP_TIME"] {
+        if config.take(key).is_some() {
+            draft.remark(format!("{key}: SimAI does not use it either"));
+        }
+    }
+    convert_with(config, draft, network, false)
+}
+
+/// What is not in files of their own.
+fn convert_with(config: Config, draft: Draft, network: Network, is_conweave: bool) -> Result<Draft, Problem> {
+    let outputs = config.outputs();
     let payload = config.word("PACKET_PAYLOAD_SIZE", "a number of bytes")?.unwrap_or(1000);
     if payload == 0 {
         return Err(Problem::new("PACKET_PAYLOAD_SIZE", "expected at least 1 byte, found 0"));
     }
     let marks = config.flag("ENABLE_QCN")?.unwrap_or(true);
-    let network = files(&config, &mut draft)?;
     let mut converter = Converter { config, draft, network, payload: Bytes(payload), is_conweave, marks };
     converter.transport()?;
     converter.balancer()?;

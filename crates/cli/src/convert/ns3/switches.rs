@@ -1,9 +1,22 @@
 //! Switches: buffers, flow control, marks, priorities.
 
 use netloom_scenario::Problem;
+use netloom_topology::Network;
 use netloom_units::{Bytes, Rate};
 
 use super::{Converter, quoted, table};
+
+/// By component, whether it is that of an NVSwitch: one switch, which joins fewer hosts than another component does.
+fn inner_components(network: &Network) -> Vec<bool> {
+    let count = network.components() as usize;
+    let (mut hosts, mut switches) = (vec![0u32; count], vec![0u32; count]);
+    for node in 0..network.nodes() {
+        let of = if network.is_host(node) { &mut hosts } else { &mut switches };
+        of[network.component(node) as usize] += 1;
+    }
+    let most = hosts.iter().copied().max().unwrap_or(0);
+    hosts.iter().zip(switches).map(|(&hosts, switches)| switches == 1 && hosts < most).collect()
+}
 
 impl Converter {
     /// Buffers, flow control, marks, priorities.
@@ -58,9 +71,17 @@ impl Converter {
         let maps = ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"].map(|key| self.by_rate(key));
         let [kmin, kmax, pmax] = maps;
         let (kmin, kmax, pmax) = (kmin?, kmax?, pmax?);
-        let mut rates: Vec<Rate> = self.network.links().iter().map(|link| link.rate).collect();
-        rates.sort_unstable();
-        rates.dedup();
+        let inside = inner_components(&self.network);
+        let (mut unmarked, mut rates) = (Vec::new(), Vec::new());
+        for link in self.network.links() {
+            let is_inside = inside[self.network.component(link.b) as usize];
+            let list: &mut Vec<Rate> = if is_inside { &mut unmarked } else { &mut rates };
+            list.push(link.rate);
+        }
+        for list in [&mut rates, &mut unmarked] {
+            list.sort_unstable();
+            list.dedup();
+        }
         let of = |map: &[(Rate, f64)], key: &str, rate: Rate| {
             let value = map.iter().rev().find(|entry| entry.0 == rate).map(|entry| entry.1);
             let links =
@@ -77,6 +98,11 @@ impl Converter {
             Ok((rate, fields))
         });
         let mut marks: Vec<(Rate, Vec<(&str, String)>)> = marks.collect::<Result<_, Problem>>()?;
+        let both = unmarked.iter().copied().find(|rate| marks.iter().any(|(marked, _)| marked == rate));
+        if let Some(rate) = both {
+            let what = "links of NVSwitches and of switches have it: NVSwitches, which mark nothing there, mark here";
+            self.draft.remark(format!("KMIN_MAP at {rate}: {what}"));
+        }
         if !self.marks {
             return Ok(());
         }
@@ -84,6 +110,12 @@ impl Converter {
         if let Some((_, all)) = marks.pop() {
             marks.retain(|(_, fields)| *fields != all);
             self.draft.set("fabric.ecn", table(&all));
+        }
+        // NVSwitches mark nothing: their thresholds are above any buffer.
+        unmarked.retain(|&rate| Some(rate) != both);
+        for rate in unmarked {
+            let never = quoted(&Bytes(1 << 40));
+            marks.push((rate, vec![("kmin", never.clone()), ("kmax", never), ("pmax", "0.0".to_owned())]));
         }
         if !marks.is_empty() {
             let tables = marks.into_iter().map(|(rate, mut fields)| {

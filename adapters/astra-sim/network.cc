@@ -1,4 +1,4 @@
-#include "netloom_network.hh"
+#include "network.hh"
 
 #include <algorithm>
 #include <cmath>
@@ -251,44 +251,6 @@ std::size_t Network::report_waiting(std::ostream& out) const {
 void Network::finish(const std::string& folder) {
     if (netloom_finish(simulation, folder.empty() ? nullptr : folder.c_str()) != 0)
         fail(std::string("the outcome: ") + netloom_error());
-}
-
-int RankNetwork::sim_send(void*, std::uint64_t count, int, int dst, int tag, AstraSim::sim_request*, void (*msg_handler)(void* fun_arg),
-                          void* fun_arg) {
-    network.send(rank, dst, tag, count, msg_handler, fun_arg);
-    return 0;
-}
-
-int RankNetwork::sim_recv(void*, std::uint64_t count, int, int src, int tag, AstraSim::sim_request*, void (*msg_handler)(void* fun_arg),
-                          void* fun_arg) {
-    network.receive(rank, src, tag, count, msg_handler, fun_arg);
-    return 0;
-}
-
-void RankNetwork::sim_schedule(AstraSim::timespec_t delta, void (*fun_ptr)(void* fun_arg), void* fun_arg) {
-    long double ns = delta.time_val;
-    switch (delta.time_res) {
-        case AstraSim::SE: ns *= 1e9L; break;
-        case AstraSim::MS: ns *= 1e6L; break;
-        case AstraSim::US: ns *= 1e3L; break;
-        case AstraSim::NS: break;
-        case AstraSim::FS: ns /= 1e6L; break;
-    }
-    if (!(ns >= 0) || ns > 1e18L)
-        network.fail("sim_schedule of rank " + std::to_string(rank) + ": expected a time from 0 to 10^18 ns");
-    network.schedule(static_cast<std::uint64_t>(std::ceil(ns)), fun_ptr, fun_arg);
-}
-
-AstraSim::timespec_t RankNetwork::sim_get_time() {
-    AstraSim::timespec_t time;
-    time.time_res = AstraSim::NS;
-    time.time_val = static_cast<long double>(network.now_ns());
-    return time;
-}
-
-double RankNetwork::get_BW_at_dimension(int) {
-    network.fail("inter-dimension-scheduling: expected another one than offline greedy,"
-                 " which needs a bandwidth per logical dimension that a scenario does not have");
 }
 
 }  // namespace netloom_astra
