@@ -22,7 +22,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("moe", &["alltoall"]),
     ("trace", &["goal", "chakra", "flowlist"]),
     ("clos", &["fattree", "leafspine", "xgft"]),
-    ("torus", &["hyperx"]),
+    ("kary", &["torus", "mesh"]),
     ("rdma", &["roce", "dcqcn", "gobackn"]),
     ("infiniband", &["credits", "roce", "adaptive"]),
     ("lossless", &["pfc", "credits"]),
