@@ -242,12 +242,24 @@ impl Network {
         self.dimension_of_tier.get(usize::from(tier)).copied().flatten()
     }
 
-    /// Whether every link between two switches leads along a dimension of a grid.
+    /// Whether every link between two switches leads along a dimension of a grid. Beside grids there may be networks in which no packet crosses two links between
+    /// switches, as those inside servers: of one switch, or with a link between any two.
     pub fn is_grid(&self) -> bool {
-        let is_along = |link: &Link| {
-            self.is_host(link.a) || self.is_host(link.b) || self.dimension_of(link.tier).is_some()
+        let mut switches = vec![0usize; self.components() as usize];
+        (self.hosts..self.nodes()).for_each(|switch| switches[self.component(switch) as usize] += 1);
+        let fits = |switch: NodeId| {
+            let links =
+                || self.ports(switch).iter().filter(|&&channel| !self.is_host(self.channel(channel).to));
+            if links().all(|&channel| self.dimension(channel).is_some()) {
+                return true;
+            }
+            let mut ends: Vec<NodeId> = links().map(|&channel| self.channel(channel).to).collect();
+            ends.sort_unstable();
+            ends.dedup();
+            let is_without = links().all(|&channel| self.dimension(channel).is_none());
+            is_without && ends.len() + 1 == switches[self.component(switch) as usize]
         };
-        !self.dimension_of_tier.is_empty() && self.links.iter().all(is_along)
+        !self.dimension_of_tier.is_empty() && (self.hosts..self.nodes()).all(fits)
     }
 
     /// How many networks without links between them this one consists of.

@@ -337,6 +337,26 @@ mod tests {
     }
 
     #[test]
+    fn beside_grids_there_may_be_networks_without_ways_through_them() {
+        let grid = torus(&[3, 3]).build(&context(1)).unwrap();
+        let complete = |switches| {
+            let complete = crate::Complete { switches, hosts_per_switch: Some(1), ..Default::default() };
+            complete.build(&context(1)).unwrap()
+        };
+        let inside = complete(4);
+        assert!(!inside.is_grid());
+        let beside = |other: &Network| {
+            let part = |network, tier_prefix| crate::Separate { network, prefix: "", tier_prefix };
+            Network::apart("both", &[part(&grid, ""), part(other, "scale-up-")]).unwrap()
+        };
+        assert!(beside(&inside).is_grid());
+        let star = crate::Crossbar { hosts: 4, ..Default::default() }.build(&context(1)).unwrap();
+        assert!(beside(&star).is_grid());
+        let polarfly = crate::PolarFly { q: Some(2), ..Default::default() }.build(&context(1)).unwrap();
+        assert!(!beside(&polarfly).is_grid());
+    }
+
+    #[test]
     fn what_no_torus_is_is_refused() {
         let refused = |torus: Torus| torus.build(&context(1)).unwrap_err().to_string();
         assert!(refused(torus(&[1, 4])).starts_with("switches_per_dimension: expected at least 2"));
