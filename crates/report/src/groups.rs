@@ -406,9 +406,12 @@ mod tests {
         assert!(
             grouped.bundles.iter().all(|bundle| [bundle.a, bundle.b] != [one.min(other), one.max(other)])
         );
-        // Where there are more rails than boxes, planes are enough.
-        let many = Grouped::of(&whole, Some(16));
-        check(&whole, &many);
+        // Where there are more rails than boxes, a box stands for a plane.
+        let parts = [parts[0], parts[0], parts[0]];
+        let three = Network::apart("planes", &parts).unwrap();
+        let many = Grouped::of(&three, Some(16));
+        check(&three, &many);
+        assert_eq!(many.titles[1].text, "48 edge switches in 3 planes");
         let without = Grouped::of(&whole, None);
         check(&whole, &without);
         assert!(without.titles[1].text.starts_with("32 edge switches in 2 planes, 2 inside"));

@@ -75,10 +75,12 @@ mod tests {
         assert_eq!((servers.planes, servers.nic_selection), (2, netloom_workload::NicSelection::Stripe));
         let table = text.replace("cluster =", "cluster.preset =");
         assert_eq!(read(&table).unwrap(), read(text).unwrap());
-        let mut document = Node::parse(&Source::new("s.toml", text)).unwrap();
-        apply_override(&mut document, "cluster=dcn-plus").unwrap();
-        let other = Scenario::read(&document).unwrap();
-        assert_eq!(other.servers.unwrap().planes, 1);
+        for text in [text, table.as_str()] {
+            let mut document = Node::parse(&Source::new("s.toml", text)).unwrap();
+            apply_override(&mut document, "cluster=dcn-plus").unwrap();
+            let other = Scenario::read(&document).unwrap();
+            assert_eq!(other.servers.unwrap().planes, 1, "{text}");
+        }
     }
 
     #[test]

@@ -206,8 +206,9 @@ fn name(sizes: &[u32], wrap: &[bool], twisted: bool) -> String {
 /// The shorter size n of a twisted torus, whose sizes are n and 2n.
 fn period(sizes: &[u32], wrap: &[bool]) -> Result<u32, NetworkError> {
     let least = sizes.iter().copied().min().unwrap_or(0);
-    let fits = |&size: &u32| size == least || size == 2 * least;
-    let has_both = sizes.contains(&(2 * least)) && sizes.iter().all(fits);
+    let double = least.saturating_mul(2);
+    let fits = |&size: &u32| size == least || size == double;
+    let has_both = sizes.contains(&double) && sizes.iter().all(fits);
     if least < 3 || !has_both || wrap.contains(&false) {
         let expected =
             "false, or rings along all dimensions, of n and 2n switches with n at least 3, such as [4, 4, 8]";
