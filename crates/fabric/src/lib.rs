@@ -40,7 +40,7 @@ pub use config::{Ecn, EcnAtRate, Fabric, FabricOptions, Mark, TrafficClass};
 pub use faults::{ChannelFaults, DropCause, Dropped, LossInterval, apart};
 pub use flow_control::FlowControl;
 pub use packet::{ByKind, Flags, NO_INGRESS, Packet, PacketKind, Trail};
-pub use port::{Credit, Departure, Fate, LAST_RANK, Port, PortQueue, PortSpec, PortStats, Wire};
+pub use port::{Credit, Departure, Fate, LAST_RANK, Port, PortQueue, PortSpec, PortStats, Wire, ring_rank};
 pub use ports::{At, Ports};
 pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};
 pub use queue::Queue;

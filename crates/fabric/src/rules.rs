@@ -81,9 +81,9 @@ pub struct Rules {
 /// The virtual channel that a packet takes on its next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The first one, on the hop to a host.
+    /// The first one, on the hop to a host or to a ring.
     First,
-    /// Its present one, to a channel of higher rank.
+    /// Its present one, to a channel of higher rank or along a ring.
     Same,
     /// The one after it.
     Next,

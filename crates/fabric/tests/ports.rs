@@ -348,6 +348,27 @@ fn a_packet_keeps_its_virtual_channel_only_on_the_way_to_a_link_of_higher_rank()
 }
 
 #[test]
+fn on_a_ring_a_packet_changes_its_virtual_channel_behind_the_link_that_closes_it() {
+    use netloom_fabric::{LAST_RANK, ring_rank};
+    let fabric = with(FlowControl::Pfc(Pfc { buffer: Bytes(100_000), ..Pfc::default() }));
+    let leaves_on = |came: Option<u8>, from: u8, to: u8| {
+        let specs = [from, to].map(|rank| netloom_fabric::PortSpec { rank, ..spec(0) });
+        let mut node = Node::new(&fabric, 2, specs.to_vec());
+        let came = came.map_or(Trail::START, |vc| Trail::START.by(vc));
+        node.put(ns(0), 1, Packet { ingress: 0, trail: came, ..data(0, 100) });
+        node.advance(ns(1000));
+        node.left.packets[0].2.trail.vc().unwrap()
+    };
+    let [inner, closing, other] = [ring_rank(1, false), ring_rank(1, true), ring_rank(2, true)];
+    assert_eq!([inner, closing].map(|to| leaves_on(None, LAST_RANK, to)), [0, 0], "from a host");
+    assert_eq!([0, 1].map(|vc| leaves_on(Some(vc), inner, inner)), [0, 1]);
+    assert_eq!(leaves_on(Some(0), inner, closing), 0, "up to the dateline");
+    assert_eq!(leaves_on(Some(0), closing, inner), 1, "behind it");
+    assert_eq!([inner, closing].map(|from| leaves_on(Some(1), from, other)), [0, 0], "to another ring");
+    assert_eq!(leaves_on(Some(1), closing, LAST_RANK), 0, "to a host");
+}
+
+#[test]
 fn what_finds_a_full_output_waits_at_its_input_and_holds_back_what_follows() {
     let mut fabric = with(FlowControl::Pfc(Pfc { buffer: Bytes(100_000), ..Pfc::default() }));
     fabric.options.buffer = Some(Bytes(400));

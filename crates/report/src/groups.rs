@@ -150,11 +150,15 @@ fn tree(network: &Network, rails: Option<u32>) -> Placed {
 /// How the switches of a level are grouped: by pod, by rail, alone if they are few, by what they link, or in blocks.
 fn row(network: &Network, switches: &[NodeId], level: u8, rails: Option<u32>) -> Row {
     let count = switches.len();
-    let what = match (level, network.level(network.nodes() - 1)) {
+    let top = (network.hosts()..network.nodes()).map(|switch| network.level(switch)).max().unwrap_or(1);
+    let what = match (level, top) {
         (1, top) if top > 1 => "edge switches",
         (level, top) if level == top => "core switches",
         _ => "aggregation switches",
     };
+    if let Some(planes) = Planes::of(network) {
+        return planes.row(network, switches, what, rails);
+    }
     if let Some(rails) = rails.filter(|&rails| rails > 1 && count.is_multiple_of(rails as usize)) {
         let groups = by(switches, |place, _| place % rails as usize);
         return named(format!("{count} {what} on {rails} rails"), "rail", groups);
@@ -182,6 +186,67 @@ fn row(network: &Network, switches: &[NodeId], level: u8, rails: Option<u32>) ->
         return named(format!("{count} {what} in {} planes", planes.len()), "plane", planes);
     }
     blocks(network, format!("{count} {what}"), switches)
+}
+
+/// Trees side by side with no link between them, and beside them the networks inside servers.
+struct Planes {
+    /// Per component of the network, its number among the planes; none if it is the inside of a server.
+    number: Vec<Option<u32>>,
+    count: u32,
+}
+
+impl Planes {
+    /// Those of a network that is more than one plane.
+    fn of(network: &Network) -> Option<Self> {
+        let mut number = vec![None; network.components() as usize];
+        let above = (network.hosts()..network.nodes()).filter(|&switch| network.level(switch) > 1);
+        let mut count = 0;
+        for switch in above {
+            let number = &mut number[network.component(switch) as usize];
+            if number.is_none() {
+                *number = Some(count);
+                count += 1;
+            }
+        }
+        (count > 0 && number.len() > 1).then_some(Planes { number, count })
+    }
+
+    /// The switches of a level by plane, and by rail where leaf switches belong to rails in turn and there is room for so many boxes.
+    fn row(&self, network: &Network, switches: &[NodeId], what: &str, rails: Option<u32>) -> Row {
+        let plane = |switch: NodeId| self.number[network.component(switch) as usize];
+        let in_planes = switches.iter().filter(|&&switch| plane(switch).is_some()).count();
+        let of_plane = in_planes / self.count as usize;
+        let rails = rails.filter(|&rails| {
+            let is_even = of_plane.is_multiple_of(rails as usize) && rails > 1;
+            is_even && (rails * self.count) as usize <= MOST_GROUPS
+        });
+        let mut seen = vec![0u32; self.count as usize];
+        let keys: BTreeMap<NodeId, (u32, u32)> = switches
+            .iter()
+            .map(|&switch| {
+                let Some(plane) = plane(switch) else { return (switch, (u32::MAX, 0)) };
+                let place = seen[plane as usize];
+                seen[plane as usize] += 1;
+                (switch, (plane, rails.map_or(0, |rails| place % rails)))
+            })
+            .collect();
+        let groups = by(switches, |_, switch| keys[&switch]);
+        let one_plane = self.count == 1;
+        let groups = groups.into_iter().map(|members| {
+            let (name, label) = match (keys[&members[0]], rails) {
+                ((u32::MAX, _), _) => ("scale-up networks".to_owned(), "scale-up".to_owned()),
+                ((_, rail), Some(_)) if one_plane => (format!("rail {rail}"), rail.to_string()),
+                ((plane, rail), Some(_)) => (format!("plane {plane} rail {rail}"), format!("{plane}/{rail}")),
+                ((plane, _), None) => (format!("plane {plane}"), format!("plane {plane}")),
+            };
+            (name, label, members)
+        });
+        let planes = if one_plane { String::new() } else { format!(" in {} planes", self.count) };
+        let on_rails = rails.map(|rails| format!(" on {rails} rails")).unwrap_or_default();
+        let inside = switches.len() - in_planes;
+        let beside = if inside > 0 { format!(", {inside} inside servers") } else { String::new() };
+        Row { title: format!("{in_planes} {what}{planes}{on_rails}{beside}"), groups: groups.collect() }
+    }
 }
 
 /// Groups of switches on a circle.
@@ -316,6 +381,40 @@ mod tests {
         check(&network, &rails);
         let rail = rails.groups.iter().find(|group| group.name == "rail 3").unwrap();
         assert_eq!((rail.switches, rails.titles[1].text.as_str()), (8, "64 edge switches on 8 rails"));
+    }
+
+    #[test]
+    fn planes_stand_side_by_side_and_scale_up_networks_beside_them() {
+        let plane = network("leaf-spine", json!({ "leaves": 16, "spines": 6, "hosts_per_leaf": 4 }));
+        let inside = network("crossbar", json!({ "hosts": 8 }));
+        let part = |network, tier_prefix| netloom_topology::Separate { network, prefix: "", tier_prefix };
+        let parts =
+            [part(&plane, ""), part(&plane, ""), part(&inside, "scale-up-"), part(&inside, "scale-up-")];
+        let whole = Network::apart("planes", &parts).unwrap();
+        let grouped = Grouped::of(&whole, Some(8));
+        check(&whole, &grouped);
+        let titles: Vec<&str> = grouped.titles.iter().map(|title| title.text.as_str()).collect();
+        assert_eq!(titles[0], "12 core switches in 2 planes");
+        assert_eq!(titles[1], "32 edge switches in 2 planes on 8 rails, 2 inside servers");
+        let group = |name: &str| grouped.groups.iter().position(|group| group.name == name).unwrap();
+        let counts = |name: &str| (grouped.groups[group(name)].switches, grouped.groups[group(name)].hosts);
+        assert_eq!(counts("plane 0"), (6, 0));
+        assert_eq!((counts("plane 1 rail 3"), counts("hosts of plane 1 rail 3")), ((2, 0), (0, 8)));
+        assert_eq!((counts("scale-up networks"), counts("hosts of scale-up networks")), ((2, 0), (0, 16)));
+        // No bundle joins two planes.
+        let (one, other) = (group("plane 0"), group("plane 1 rail 0"));
+        assert!(
+            grouped.bundles.iter().all(|bundle| [bundle.a, bundle.b] != [one.min(other), one.max(other)])
+        );
+        // Where there are more rails than boxes, a box stands for a plane.
+        let parts = [parts[0], parts[0], parts[0]];
+        let three = Network::apart("planes", &parts).unwrap();
+        let many = Grouped::of(&three, Some(16));
+        check(&three, &many);
+        assert_eq!(many.titles[1].text, "48 edge switches in 3 planes");
+        let without = Grouped::of(&whole, None);
+        check(&whole, &without);
+        assert!(without.titles[1].text.starts_with("32 edge switches in 2 planes, 2 inside"));
     }
 
     #[test]

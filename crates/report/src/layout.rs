@@ -1,7 +1,8 @@
 //! Where the nodes of a network stand in a picture of it.
 //!
-//! A tree stands in rows, hosts at the bottom. Groups of switches (a Dragonfly's) are circles on a circle. Every other
-//! network is one circle of switches. Off trees a switch's hosts stand in a line behind it, away from the middle.
+//! A tree stands in rows, hosts at the bottom. A torus or mesh is a grid, or several of them side by side. Groups of switches (a Dragonfly's) are
+//! circles on a circle. Every other network is one circle of switches. Off trees and grids a switch's hosts stand in a line behind it, away
+//! from the middle.
 
 use std::f64::consts::TAU;
 
@@ -15,6 +16,8 @@ const MARGIN: f64 = 40.0;
 pub(crate) enum Shape {
     /// Rows by level, hosts at the bottom.
     Rows,
+    /// Lines and columns of switches; dimensions beyond the second are grids beside and below each other.
+    Grid,
     /// Circles of switches on a circle.
     Groups,
     /// One circle of switches.
@@ -42,6 +45,8 @@ impl Layout {
         let groups = groups(network);
         if network.is_tree() {
             rows(network)
+        } else if let Some(sizes) = sizes(network) {
+            grid(network, &sizes)
         } else if groups.len() > 1 && groups.len() < network.switches() as usize {
             circles(network, &groups)
         } else {
@@ -118,6 +123,90 @@ fn rows(network: &Network) -> Layout {
     }
     let size = (width + 2.0 * MARGIN, height + 2.0 * MARGIN);
     Layout { shape: Shape::Rows, size, places, switch_room, host_room }
+}
+
+/// Switches along each dimension of a torus or mesh: those that links of a dimension lead through, one number at a time, from the first switch on.
+fn sizes(network: &Network) -> Option<Vec<u32>> {
+    let along = |channel: u32| {
+        let ends = network.channel(channel);
+        let dimension = network.dimension(channel).filter(|dimension| !dimension.wraps)?;
+        Some((usize::from(dimension.number), ends.from, ends.to))
+    };
+    let links: Vec<_> = (0..network.channels()).step_by(2).filter_map(along).collect();
+    let dimensions = links.iter().map(|&(number, ..)| number).max().filter(|_| network.is_grid())?;
+    let (mut sizes, mut stride) = (Vec::new(), 1);
+    for number in 1..=dimensions {
+        let own = || links.iter().filter(|&&(of, ..)| of == number);
+        let mut size = 1;
+        while own().any(|&(_, from, to)| from == network.hosts() + (size - 1) * stride && to == from + stride)
+        {
+            size += 1;
+        }
+        if own().any(|&(_, from, to)| to.checked_sub(from) != Some(stride)) {
+            return None;
+        }
+        sizes.push(size);
+        stride *= size;
+    }
+    (stride == network.switches()).then_some(sizes)
+}
+
+/// A grid. Lines and columns are bent a little, so that links that close rings do not lie on the others; grids side by side stand lower one after the
+/// other, so that links between them do not lie on lines.
+fn grid(network: &Network, sizes: &[u32]) -> Layout {
+    let size = |dimension: usize| sizes.get(dimension).copied().unwrap_or(1);
+    // Odd dimensions go across, even ones down; each grid of the ones before stands in a cell of the next ones.
+    let spans = |first: usize| -> Vec<f64> {
+        let mut span = 1.0;
+        let of = sizes.iter().skip(first).step_by(2).map(|&size| {
+            let own = span;
+            span = (f64::from(size) + 0.6) * own;
+            own
+        });
+        of.collect()
+    };
+    let (across, down) = (spans(0), spans(1));
+    let most = |spans: &[f64], first: usize| {
+        let steps = spans.iter().zip(sizes.iter().skip(first).step_by(2));
+        steps.map(|(span, &size)| span * f64::from(size - 1)).sum::<f64>()
+    };
+    let third = f64::from(size(2) - 1);
+    let step_down = if third > 0.0 { 0.22 } else { 0.0 };
+    let (width, height) = (most(&across, 0), most(&down, 1) + step_down * third);
+    let unit = (1300.0 / (width.max(height) + 1.0)).clamp(16.0, 110.0);
+    let wraps = (0..network.channels()).any(|channel| network.dimension(channel).is_some_and(|of| of.wraps));
+    let bow = if wraps { 0.35 } else { 0.0 };
+    let hosts = attached(network);
+    let mut places = vec![None; network.nodes() as usize];
+    let most_hosts = hosts.iter().map(Vec::len).max().unwrap_or(0);
+    let step = (unit * 0.25 / (most_hosts as f64 + 0.5)).min(12.0);
+    for (number, own) in (0..network.switches()).zip(&hosts) {
+        let (mut rest, mut at) = (number, [0.0, 0.0]);
+        // How far along each of the first three.
+        let mut first = [0.0; 3];
+        for dimension in 0..sizes.len() {
+            let coordinate = f64::from(rest % size(dimension));
+            rest /= size(dimension);
+            let spans = if dimension % 2 == 0 { &across } else { &down };
+            at[dimension % 2] += coordinate * spans[dimension / 2];
+            if dimension < 3 {
+                first[dimension] = coordinate / f64::from((size(dimension) - 1).max(1));
+            }
+        }
+        let bent = |along: f64| bow * 4.0 * along * (1.0 - along);
+        let x = MARGIN + (at[0] + bow - bent(first[1])) * unit;
+        let lower = step_down * third * first[2] + bent(first[2]);
+        let y = MARGIN + (at[1] + bow - bent(first[0]) + lower) * unit;
+        places[(network.hosts() + number) as usize] = Some((x, y));
+        for (place, &host) in own.iter().enumerate() {
+            let away = 0.2 * unit + step * (place as f64 + 0.5);
+            places[host as usize] = Some((x + away, y + away));
+        }
+    }
+    let outer = MARGIN * 2.0 + unit * (bow + 0.5);
+    let size = (width * unit + outer, height * unit + outer + unit * bow);
+    let switch_room = unit * (1.0 - bow).min(0.9);
+    Layout { shape: Shape::Grid, size, places, switch_room, host_room: step.min(switch_room) }
 }
 
 /// One circle of switches.
@@ -256,12 +345,34 @@ mod tests {
     }
 
     #[test]
+    fn tori_are_grids_whose_rings_close_beside_their_lines() {
+        let network = network("torus", json!({ "dimensions": 2, "switches_per_dimension": [5, 4] }));
+        assert_eq!(sizes(&network), Some(vec![5, 4]));
+        let layout = Layout::of(&network);
+        assert_eq!(layout.shape, Shape::Grid);
+        let at = |switch: u32| layout.places[(network.hosts() + switch) as usize].unwrap();
+        // The middle of the first line is not on the straight way between its ends.
+        let (left, middle, right) = (at(0), at(2), at(4));
+        assert!(left.0 < middle.0 && middle.0 < right.0 && (left.1 - right.1).abs() < 1e-9);
+        assert!((middle.1 - left.1).abs() > 20.0);
+        assert!(at(5).1 > at(0).1);
+        let hyperx =
+            crate::testing::network("hyperx", json!({ "dimensions": 2, "switches_per_dimension": [4] }));
+        assert_eq!(sizes(&hyperx), None);
+    }
+
+    #[test]
     fn every_node_has_a_place_of_its_own_within_the_picture() {
         for (kind, parameters) in [
             ("fat-tree", json!({ "k": 8 })),
             ("dragonfly", json!({ "hosts_per_switch": 2 })),
             ("slim-fly", json!({ "q": 5 })),
             ("crossbar", json!({ "hosts": 6 })),
+            ("torus", json!({ "dimensions": 2, "switches_per_dimension": [5, 4], "hosts_per_switch": 2 })),
+            ("torus", json!({ "switches_per_dimension": [4, 4, 8], "twisted": true })),
+            ("torus", json!({ "dimensions": 4, "switches_per_dimension": [3] })),
+            ("mesh", json!({ "dimensions": 2, "switches_per_dimension": [8, 3] })),
+            ("torus", json!({ "dimensions": 1, "switches_per_dimension": [9] })),
             ("hyperx", json!({ "dimensions": 2, "switches_per_dimension": [4] })),
         ] {
             let network = network(kind, parameters);

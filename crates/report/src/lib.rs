@@ -44,5 +44,5 @@ mod testing;
 
 pub use figure::{FigureError, figures};
 pub use folders::{ReportError, hint};
-pub use picture::draw;
+pub use picture::{draw, draw_planes};
 pub use report::Report;

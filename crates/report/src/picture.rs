@@ -39,6 +39,11 @@ pub fn draw(network: &Network) -> String {
     svg
 }
 
+/// Draws a network of planes, or one whose leaf switches belong to `rails` in turn, as groups: planes side by side, and the leaf switches of each by rail.
+pub fn draw_planes(network: &Network, rails: Option<u32>) -> String {
+    draw_groups(network, &Grouped::of(network, rails))
+}
+
 /// The beginning of a picture, up to its links. Below it there is room for the legend.
 fn opening(network: &Network, (width, height): (f64, f64), legend: &[LegendLine], style: &str) -> String {
     let below = 22.0 * legend.len() as f64 + 44.0;

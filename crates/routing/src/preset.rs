@@ -10,8 +10,8 @@ use crate::granularity::{
 use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
 use crate::selector::{
-    conga, drill, estimator, hash, k_shortest, layer, least_loaded, mod_k, next_entropy, random, round_robin,
-    switch_ar, switch_ar_fractional, switch_ar_stable, ugal, valiant, weighted,
+    conga, dimension_order, drill, estimator, hash, k_shortest, layer, least_loaded, mod_k, next_entropy,
+    random, round_robin, switch_ar, switch_ar_fractional, switch_ar_stable, ugal, valiant, weighted,
 };
 use crate::{Granularity, Selector};
 
@@ -123,6 +123,13 @@ pub static PRESETS: &[Preset] = &[
         name: "s-mod-k",
         doc: "Deterministic by the source's digits.",
         expand: || scheme(Placement::Switch, FLOW, Selector::SModK(mod_k::SModK::default())),
+    },
+    Preset {
+        name: "dimension-order",
+        doc: "Dimension-order (e-cube) routing on a torus, mesh or HyperX, with datelines in lossless fabrics (Dally and Seitz, IEEE Trans. Computers 1987).",
+        expand: || {
+            scheme(Placement::Switch, FLOW, Selector::DimensionOrder(dimension_order::DimensionOrder {}))
+        },
     },
     Preset {
         name: "spray",

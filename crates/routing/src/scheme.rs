@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::granularity::{self, Acks, Ends};
 use crate::hash::HashFunction;
 use crate::selector::estimator::Estimator;
-use crate::selector::{Digits, NicTags, Places, mod_k};
+use crate::selector::{Digits, NicTags, PathSet, Places, mod_k};
 use crate::{Granularity, Selector};
 
 /// Who decides on a packet's path.
@@ -80,6 +80,11 @@ impl Routing {
         }
         let labels = if self.placement == Placement::Nic { " of path labels at the NIC" } else { "" };
         ("selector", format!("\"{}\"{labels}", self.selector_name()))
+    }
+
+    /// Whether packets go along the dimensions of a grid in their order.
+    pub fn goes_in_order(&self) -> bool {
+        matches!(self.selector.facts().paths, PathSet::InOrder)
     }
 
     /// Whether it looks at credits.
@@ -235,6 +240,10 @@ impl Routing {
                 (format!("a tree topology for {name}"), format!("{}{why}", network.name()));
             return Err(Invalid { field: field.into(), expected, found });
         }
+        let fits = !self.goes_in_order() || network.is_grid();
+        let expected = "another one, or a grid of dimensions: a torus, mesh or HyperX";
+        let found = format!("{} on {}", quoted(self.selector.name()), network.name());
+        Invalid::unless(fits, "selector", expected, found)?;
         let fits = self.selector.facts().digits != Digits::Leaf || mod_k::leaves_are_alike(network);
         let expected = "\"host\", or as many hosts at every leaf switch, numbered one leaf after the other";
         Invalid::unless(fits, "selector.by", expected, format!("\"leaf\" on {}", network.name()))?;

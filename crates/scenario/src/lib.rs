@@ -23,6 +23,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
+mod cluster;
 mod document;
 mod driven;
 mod explain;

@@ -11,7 +11,7 @@ use netloom_transport::preset as transport;
 use netloom_transport::{Congestion, Reliability, Reorder, Shaping, TransportOptions};
 use netloom_units::Bytes;
 use netloom_units::kind::{Kind, KindInfo, describe, describe_table};
-use netloom_workload::{Job, Options, Pattern, PlanContext, Servers, Size, Straggler, Table};
+use netloom_workload::{Job, Options, Pattern, PlanContext, Servers, Size, Straggler, Table, clusters};
 
 use crate::routing::RoutingFields;
 
@@ -39,6 +39,7 @@ const FILE: &str = "scenario";
 pub fn reference() -> Vec<Chapter> {
     vec![
         head(),
+        cluster_presets(),
         axis::<Topology>("topology", "The network: switches, hosts and links."),
         table::<Servers>(
             "servers",
@@ -126,6 +127,11 @@ fn table<T: schemars::JsonSchema>(name: &'static str, path: &'static str, doc: &
 fn routing_presets() -> Chapter {
     let doc = "Which path a packet takes: published schemes by name, each a combination of placement, granularity and selector.";
     presets("routing", doc, routing::PRESETS.iter().map(|preset| (preset.name, preset.doc)))
+}
+
+fn cluster_presets() -> Chapter {
+    let doc = "GPU clusters by name: each sets `topology` and `servers`, below what the scenario says of both. `cluster = \"…\"` is short for the table.";
+    presets("cluster", doc, clusters::PRESETS.iter().map(|preset| (preset.name, preset.doc)))
 }
 
 fn transport_presets() -> Chapter {

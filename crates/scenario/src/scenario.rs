@@ -11,6 +11,7 @@ use netloom_workload::{Idle, Job, Pattern, Permutation, Servers, TraceFiles, Wor
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::cluster;
 use crate::document::{Node, Value};
 use crate::read::read as read_value;
 use crate::routing::{self, read_routing};
@@ -130,7 +131,11 @@ impl Scenario {
             table.remove("routing");
             table.remove("transport");
         }
-        complete.merge(document.clone());
+        let mut own = document.clone();
+        if let Some(cluster) = cluster::take(&mut own)? {
+            complete.merge(cluster);
+        }
+        complete.merge(own);
         let complete = with_absolute_files(complete);
         let mut problems = Vec::new();
         match read(&complete, &mut problems) {

@@ -7,7 +7,7 @@ use netloom_topology::Topology;
 use netloom_transport::preset as transport;
 use netloom_transport::{Congestion, Reliability, Shaping, TransportOptions};
 use netloom_units::kind::Kind;
-use netloom_workload::{Job, Servers, Workload};
+use netloom_workload::{Job, Servers, Workload, clusters};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -71,6 +71,7 @@ pub(crate) fn head() -> Map<String, Value> {
 /// The schemas of a scenario's fields; what they refer to is left in the generator.
 pub fn properties(generator: &mut SchemaGenerator) -> Map<String, Value> {
     let fields = [
+        ("cluster", cluster()),
         ("topology", changes(Topology::json_schema(generator).to_value())),
         ("servers", generator.subschema_for::<Servers>().to_value()),
         ("fabric", fabric(generator)),
@@ -82,6 +83,13 @@ pub fn properties(generator: &mut SchemaGenerator) -> Map<String, Value> {
         ("measure", generator.subschema_for::<Measure>().to_value()),
     ];
     head().into_iter().chain(fields.map(|(name, schema)| (name.to_owned(), schema))).collect()
+}
+
+fn cluster() -> Value {
+    let names: Vec<&str> = clusters::PRESETS.iter().map(|preset| preset.name).collect();
+    let preset = json!({ "description": "A GPU cluster: its network and servers.", "enum": names });
+    let table = json!({ "type": "object", "properties": { "preset": preset }, "required": ["preset"], "additionalProperties": false });
+    json!({ "anyOf": [preset, table] })
 }
 
 fn fabric(generator: &mut SchemaGenerator) -> Value {

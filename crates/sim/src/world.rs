@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use netloom_engine::{END_OF_TIME, NodeIndex, Scheduler};
-use netloom_fabric::{Fabric, FlowControl, LAST_RANK, PortSpec, Rules, Telemetry, check_switch};
-use netloom_routing::{Forwarding, Routing, channels};
+use netloom_fabric::{Fabric, FlowControl, LAST_RANK, PortSpec, Rules, Telemetry, check_switch, ring_rank};
+use netloom_routing::channels::{self, VcRule};
+use netloom_routing::{Forwarding, Routing};
 use netloom_topology::{ChannelId, HostId, Network, NodeId};
 use netloom_transport::{Ack, Transport};
 use netloom_units::{Bytes, Invalid, Time};
@@ -66,6 +67,8 @@ pub(crate) struct World {
     pub(crate) forwarding: Forwarding,
     /// The routes that follow faults.
     pub(crate) epochs: Epochs,
+    /// By what packets change virtual channels.
+    pub(crate) vc_rule: VcRule,
     pub(crate) transport: Transport,
     /// How packets say of which subflow they are.
     pub(crate) numbering: Numbering,
@@ -126,6 +129,14 @@ impl World {
         channel.latency + if to_host { Time::ZERO } else { self.fabric.options.switch_latency }
     }
 
+    /// The rank of a channel to a switch.
+    fn rank(&self, id: ChannelId) -> u8 {
+        match (self.vc_rule, self.network.dimension(id)) {
+            (VcRule::Datelines, Some(along)) => ring_rank(along.number, along.wraps),
+            _ => channels::rank(&self.network, id),
+        }
+    }
+
     /// What the ports of a node are wired to.
     pub(crate) fn specs(&self, node: NodeId) -> impl Iterator<Item = PortSpec> {
         let World { network, wiring: Wiring { faults, seed, port_of, fastest, .. }, .. } = self;
@@ -146,7 +157,7 @@ impl World {
                 cut_through_from: switch.map(|switch| fastest[switch as usize]),
                 ecn: self.fabric.ecn_at(channel.rate, switch.is_none()),
                 inward: (self.latency(id ^ 1), most),
-                rank: if switch.is_some() { channels::rank(network, id) } else { LAST_RANK },
+                rank: if switch.is_some() { self.rank(id) } else { LAST_RANK },
             }
         })
     }

@@ -10,7 +10,7 @@ use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Qcn, TrafficClass}
 use netloom_record::{Records, Window};
 use netloom_routing::{Granularity, Selector, preset};
 use netloom_sim::{ChannelEnds, Degrade, Fault, Measure, RunError, SimConfig, SimError, Simulation};
-use netloom_topology::{KaryNTree, LeafSpine, Network, NetworkBuilder, SlimFly, Topology};
+use netloom_topology::{KaryNTree, LeafSpine, Network, NetworkBuilder, SlimFly, Topology, Torus};
 use netloom_transport::{Congestion, NicQueue, Reliability, Transport, TransportOptions, congestion};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
@@ -31,7 +31,15 @@ fn trees() -> impl Strategy<Value = Network> {
 
 fn networks() -> impl Strategy<Value = Network> {
     let slim_fly = SlimFly { q: Some(3), hosts_per_switch: Some(2), ..SlimFly::default() };
-    prop_oneof![4 => trees(), 1 => Just(build(Topology::SlimFly(slim_fly))), 1 => (3..6u32).prop_map(ring)]
+    let torus =
+        |sizes: &[u32]| Torus { dimensions: 2, switches_per_dimension: sizes.to_vec(), ..Torus::default() };
+    let tori = [torus(&[4, 3]), Torus { twisted: true, ..torus(&[3, 6]) }].map(Topology::Torus).map(build);
+    prop_oneof![
+        4 => trees(),
+        1 => Just(build(Topology::SlimFly(slim_fly))),
+        1 => (3..6u32).prop_map(ring),
+        1 => prop::sample::select(tori.to_vec()),
+    ]
 }
 
 /// Switches in a ring, a host at each.
@@ -204,7 +212,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let routing = preset::PRESETS[scheme].routing();
-        prop_assume!(!routing.needs_tree() || network.is_tree());
+        prop_assume!(routing.fits(&network).is_ok());
         let is_for_trees = !matches!(routing.selector, Selector::Valiant(_) | Selector::Ugal(_));
         prop_assume!(is_for_trees || !network.is_tree());
         let watches_acks = matches!(routing.granularity, Granularity::Flowcut(_)) || routing.uses_acks();

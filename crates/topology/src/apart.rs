@@ -145,6 +145,14 @@ impl<'a> Whole<'a> {
         if let Some(tier) = network.global_tier() {
             whole.global_tier = Some(tiers[usize::from(tier)]);
         }
+        for (own, &tier) in (0..).zip(&tiers) {
+            if let Some(dimension) = network.dimension_of(own) {
+                let tier = usize::from(tier);
+                let known = whole.dimension_of_tier.len().max(tier + 1);
+                whole.dimension_of_tier.resize(known, None);
+                whole.dimension_of_tier[tier] = Some(dimension);
+            }
+        }
         for own in 0..network.nodes() {
             let is_host = network.is_host(own);
             let Ports { channels, ends } = &mut self.ports[usize::from(!is_host)];

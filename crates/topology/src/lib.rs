@@ -72,7 +72,7 @@ pub use formats::{
 pub use matching::{EXACT_MATCHING_LIMIT, Matching, longest_matching};
 pub use metrics::Metrics;
 pub use network::{
-    Channel, ChannelId, HostId, Link, LinkId, Network, NetworkBuilder, NodeId, PortId, TierId,
+    Channel, ChannelId, Dimension, HostId, Link, LinkId, Network, NetworkBuilder, NodeId, PortId, TierId,
 };
 pub use router_graph::RouterGraph;
 pub use topology::{BuildContext, Topology};

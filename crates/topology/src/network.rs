@@ -51,6 +51,15 @@ pub struct Channel {
     pub tier: TierId,
 }
 
+/// Which dimension of a grid the links of a tier lead along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dimension {
+    /// Its number, from 1.
+    pub number: u8,
+    /// The links close the rings of a torus: they lead from the last coordinate to the first.
+    pub wraps: bool,
+}
+
 /// The longest propagation delay of a link: light would go twelve times to the moon. What is longer is a slip of the unit, and a
 /// run would wait for hours of simulated time with nothing to show.
 const LONGEST_LATENCY: Time = Time::from_ms(16_000);
@@ -79,6 +88,8 @@ pub struct Network {
     /// Whether the levels were found by the structure of the network and not given with it.
     pub(crate) has_found_levels: bool,
     pub(crate) global_tier: Option<TierId>,
+    /// Per tier, the dimension of a grid that its links lead along; empty where no tier has one.
+    pub(crate) dimension_of_tier: Vec<Option<Dimension>>,
     /// Links that lose packets at random, ascending: few or none.
     pub(crate) error_rates: Vec<(LinkId, f64)>,
     /// CSR: `ports[port_start[n]..port_start[n + 1]]` are the outgoing channels of node `n`.
@@ -221,6 +232,36 @@ impl Network {
         self.global_tier
     }
 
+    /// The dimension of a grid (torus, mesh, HyperX) that a channel leads along.
+    pub fn dimension(&self, channel: ChannelId) -> Option<Dimension> {
+        self.dimension_of(self.links[channel as usize / 2].tier)
+    }
+
+    /// The dimension of a grid that the links of a tier lead along.
+    pub(crate) fn dimension_of(&self, tier: TierId) -> Option<Dimension> {
+        self.dimension_of_tier.get(usize::from(tier)).copied().flatten()
+    }
+
+    /// Whether every link between two switches leads along a dimension of a grid. Beside grids there may be networks in which no packet crosses two links between
+    /// switches, as those inside servers: of one switch, or with a link between any two.
+    pub fn is_grid(&self) -> bool {
+        let mut switches = vec![0usize; self.components() as usize];
+        (self.hosts..self.nodes()).for_each(|switch| switches[self.component(switch) as usize] += 1);
+        let fits = |switch: NodeId| {
+            let links =
+                || self.ports(switch).iter().filter(|&&channel| !self.is_host(self.channel(channel).to));
+            if links().all(|&channel| self.dimension(channel).is_some()) {
+                return true;
+            }
+            let mut ends: Vec<NodeId> = links().map(|&channel| self.channel(channel).to).collect();
+            ends.sort_unstable();
+            ends.dedup();
+            let is_without = links().all(|&channel| self.dimension(channel).is_none());
+            is_without && ends.len() + 1 == switches[self.component(switch) as usize]
+        };
+        !self.dimension_of_tier.is_empty() && (self.hosts..self.nodes()).all(fits)
+    }
+
     /// How many networks without links between them this one consists of.
     pub fn components(&self) -> u32 {
         self.component_of.iter().max().map_or(1, |&last| last + 1)
@@ -255,6 +296,7 @@ pub struct NetworkBuilder {
     up_strides: Vec<u32>,
     names: Option<Names>,
     global_tier: Option<TierId>,
+    dimension_of_tier: Vec<Option<Dimension>>,
     error_rates: Vec<(LinkId, f64)>,
     links_per_host: u32,
 }
@@ -272,6 +314,7 @@ impl NetworkBuilder {
             up_strides: Vec::new(),
             names: None,
             global_tier: None,
+            dimension_of_tier: Vec::new(),
             error_rates: Vec::new(),
             links_per_host: 1,
         }
@@ -320,6 +363,14 @@ impl NetworkBuilder {
     /// Sets [`Network::global_tier`].
     pub fn global_tier(&mut self, tier: TierId) {
         self.global_tier = Some(tier);
+    }
+
+    /// Sets the dimension of a grid that the links of a tier lead along.
+    pub fn dimension(&mut self, tier: TierId, dimension: Dimension) {
+        let tier = usize::from(tier);
+        let tiers = self.dimension_of_tier.len().max(tier + 1);
+        self.dimension_of_tier.resize(tiers, None);
+        self.dimension_of_tier[tier] = Some(dimension);
     }
 
     /// The id of the tier of that name, made on first use. There may be 256; with more of them, [`Self::build`] refuses the network.
@@ -409,6 +460,7 @@ impl NetworkBuilder {
             up_strides: self.up_strides,
             has_found_levels: false,
             global_tier: self.global_tier,
+            dimension_of_tier: self.dimension_of_tier,
             error_rates: self.error_rates,
             port_start,
             ports,
@@ -440,6 +492,7 @@ impl Network {
             is_xgft: false,
             has_found_levels: false,
             global_tier: None,
+            dimension_of_tier: Vec::new(),
             error_rates: Vec::new(),
             port_start: Vec::new(),
             ports: Vec::new(),

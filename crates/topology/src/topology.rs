@@ -35,6 +35,10 @@ kinds! {
         "slim-fly" => SlimFly(SlimFly),
         "dragonfly" => Dragonfly(Dragonfly),
         "hyperx" => HyperX(HyperX),
+        "torus" => Torus(Torus),
+        "mesh" => Mesh(Mesh),
+        "polarfly" => PolarFly(PolarFly),
+        "orthogonal-fat-tree" => OrthogonalFatTree(OrthogonalFatTree),
         "complete" => Complete(Complete),
         "jellyfish" => Jellyfish(Jellyfish),
         "equivalent-jellyfish" => EquivalentJellyfish(EquivalentJellyfish),
@@ -65,6 +69,8 @@ impl Topology {
             Topology::FatTree(tree) => tree.fill(),
             Topology::SlimFly(slim_fly) => slim_fly.fill(),
             Topology::Dragonfly(dragonfly) => dragonfly.fill(),
+            Topology::PolarFly(polarfly) => polarfly.fill(),
+            Topology::OrthogonalFatTree(tree) => tree.fill(),
             Topology::EquivalentJellyfish(jellyfish) => {
                 *jellyfish.of = jellyfish.of.as_ref().clone().with_defaults();
             }

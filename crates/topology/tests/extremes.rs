@@ -4,7 +4,7 @@ use std::path::Path;
 
 use netloom_topology::{
     BuildContext, Complete, Crossbar, Dragonfly, FatTree, HyperX, Jellyfish, KaryNTree, LeafSpine, Lifting,
-    NetworkError, SlimFly, Topology, Xgft, Xpander,
+    Mesh, NetworkError, OrthogonalFatTree, PolarFly, SlimFly, Topology, Torus, Xgft, Xpander,
 };
 use netloom_units::Rate;
 use proptest::prelude::*;
@@ -55,6 +55,30 @@ fn specs() -> impl Strategy<Value = Topology> {
         (maybe(), maybe(), maybe()).prop_map(|(q, about_hosts, hosts_per_switch)| {
             Topology::SlimFly(SlimFly { q, about_hosts, hosts_per_switch, ..Default::default() })
         }),
+        (maybe(), maybe(), maybe()).prop_map(|(q, about_hosts, hosts_per_switch)| {
+            Topology::PolarFly(PolarFly { q, about_hosts, hosts_per_switch, ..Default::default() })
+        }),
+        (maybe(), maybe(), maybe()).prop_map(|(k, about_hosts, hosts_per_leaf)| {
+            Topology::OrthogonalFatTree(OrthogonalFatTree {
+                k,
+                about_hosts,
+                hosts_per_leaf,
+                ..Default::default()
+            })
+        }),
+        (count(), list(), maybe(), any::<[bool; 2]>(), count()).prop_map(
+            |(dimensions, switches_per_dimension, about_hosts, [wraps, twisted], hosts_per_switch)| {
+                let wrap = vec![wraps];
+                let sizes = Torus { dimensions, switches_per_dimension, about_hosts, ..Default::default() };
+                Topology::Torus(Torus { wrap, twisted, hosts_per_switch, ..sizes })
+            }
+        ),
+        (count(), list(), maybe(), count()).prop_map(
+            |(dimensions, switches_per_dimension, about_hosts, hosts_per_switch)| {
+                let sizes = Mesh { dimensions, switches_per_dimension, about_hosts, ..Default::default() };
+                Topology::Mesh(Mesh { hosts_per_switch, ..sizes })
+            }
+        ),
         (o(), maybe(), maybe()).prop_map(|(sizes, links_per_group_pair, about_hosts)| {
             let (hosts_per_switch, switches_per_group, global_links_per_switch, groups) = sizes;
             Topology::Dragonfly(Dragonfly {

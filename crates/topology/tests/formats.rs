@@ -4,7 +4,8 @@ use std::path::Path;
 
 use netloom_topology::{
     BuildContext, Dot, Dragonfly, DragonflyPreset, EdgeList, ExportFormat, FatTree, GraphMl, HtsimTopo,
-    Jellyfish, Json, LeafSpine, Network, NetworkError, Ns3, SlimFly, Topology, Xgft,
+    Jellyfish, Json, LeafSpine, Network, NetworkError, Ns3, OrthogonalFatTree, SlimFly, Topology, Torus,
+    Xgft,
 };
 use netloom_units::{Rate, Time};
 use proptest::prelude::*;
@@ -39,6 +40,8 @@ fn examples() -> Vec<Network> {
         Topology::Dragonfly(Dragonfly { preset: Some(DragonflyPreset::Flowcut1024), ..Default::default() }),
         Topology::Jellyfish(Jellyfish { switches: 20, degree: 3, hosts_per_switch: 2, ..Default::default() }),
         Topology::Xgft(Xgft::default()),
+        Topology::Torus(Torus { twisted: true, switches_per_dimension: vec![3, 3, 6], ..Default::default() }),
+        Topology::OrthogonalFatTree(OrthogonalFatTree { k: Some(3), ..Default::default() }),
     ];
     specs.iter().map(|spec| build(spec, Path::new(".")).unwrap()).collect()
 }

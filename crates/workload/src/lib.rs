@@ -41,6 +41,7 @@
 
 mod arrivals;
 mod closed;
+pub mod clusters;
 mod error;
 mod frames;
 mod gpus;

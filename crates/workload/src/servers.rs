@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Servers {
-    /// NICs of a server, 1 to 64. The hosts of the network are a multiple of it.
+    /// NICs of a server, at most 64, or 64 for each GPU that is an endpoint of its own. The hosts of the network are a multiple of it.
     pub nics: u32,
     /// Which hosts of the network are a server's NICs.
     pub wiring: Wiring,
@@ -241,8 +241,12 @@ impl Servers {
         // One NIC is none to choose from, unless it has several ports or servers have GPUs.
         let least = if planes > 1 || gpus.is_some() { 1 } else { 2 };
         let expected =
-            format!("{least} to {MOST_PORTS}; leave the table `servers` out where each host has one");
-        Invalid::unless((least..=MOST_PORTS).contains(&nics), "nics", expected, nics)?;
+            |most| format!("{least} to {most}; leave the table `servers` out where each host has one");
+        // Where the inside is ideal, the NICs of all GPUs are the server's.
+        let is_ideal = self.scale_up.is_some() && self.simulated().is_none();
+        let endpoints = if is_ideal { 1 } else { gpus.unwrap_or(1).max(1) };
+        let most = MOST_PORTS.saturating_mul(endpoints);
+        Invalid::unless((least..=most).contains(&nics), "nics", expected(most), nics)?;
         let expected =
             || format!("a divisor of the network's {of_plane} hosts that leaves at least two servers");
         let are_even = of_plane.is_multiple_of(nics) && of_plane / nics >= 2;
@@ -254,7 +258,6 @@ impl Servers {
         let has_gpus = gpus.is_some_and(|gpus| gpus > 1) || self.scale_up.is_none();
         let expected = "gpus = 2 or more beside it, as it joins the GPUs of a server";
         Invalid::unless(has_gpus, "scale_up", expected, "a scale-up network without GPUs")?;
-        let is_ideal = self.scale_up.is_some() && self.simulated().is_none();
         let expected = format!("{nics}, a GPU for each NIC, where the scale-up network is ideal");
         Invalid::unless(!is_ideal || nics == of_server, "gpus", expected, of_server)?;
         let knows_gpus = self.nic_selection != NicSelection::Gpu || is_ideal && planes == 1;
@@ -263,8 +266,6 @@ impl Servers {
         let zero = self.scale_up.filter(|inside| inside.rate.0 < u64::from(of_server));
         Invalid::unless(zero.is_none(), "scale_up.rate", "more than 0", zero.unwrap_or_default().rate)?;
         let inside = self.simulated().is_some();
-        // Where the inside is ideal, the NICs of all GPUs are the server's.
-        let endpoints = if is_ideal { 1 } else { of_server };
         let (nics, most) = (nics / endpoints, MOST_PORTS - u32::from(inside));
         let expected =
             format!("1 to {}: {nics} NICs with a port to each plane, {MOST_PORTS} ports in all", most / nics);

@@ -9,6 +9,7 @@ use netloom_scenario::{Chapter, Problem, reference};
 use netloom_transport::preset as transport;
 use netloom_units::kind::{FieldInfo, Kind, KindInfo, ValueInfo};
 use netloom_units::names::{nearest, shorten};
+use netloom_workload::clusters;
 
 use crate::args::ListArgs;
 use crate::failure::Failure;
@@ -347,6 +348,9 @@ pub(super) fn point(chapter: &Chapter, entry: &KindInfo) -> Result<Option<String
         }
         (Some("preset"), "transport") => {
             transport::find(entry.name).map(|preset| toml::to_string(&preset.transport()))
+        }
+        (Some("preset"), "cluster") => {
+            clusters::find(entry.name).map(|preset| toml::to_string(&preset.expand()))
         }
         _ => None,
     };

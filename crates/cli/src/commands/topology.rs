@@ -8,6 +8,7 @@ use netloom_scenario::{Problem, build_network, build_plane};
 use netloom_study::significant;
 use netloom_topology::{Cost, CostModel, ExportFormat, Link, Metrics, Network, NetworkError};
 use netloom_units::Rate;
+use netloom_workload::{NicSelection, Servers, Wiring};
 use serde::Serialize;
 
 use crate::args::TopologyArgs;
@@ -24,9 +25,34 @@ struct Description {
     tiers: Vec<Tier>,
     tree: Tree,
     cost: Cost,
+    /// Where the scenario has servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    servers: Option<ServerCounts>,
     /// The network of a run, where servers have planes or a network inside.
     #[serde(skip_serializing_if = "Option::is_none")]
     whole: Option<Whole>,
+}
+
+/// What the servers of a scenario are, and what all planes of their network consist of and cost.
+#[derive(Debug, Serialize)]
+struct ServerCounts {
+    servers: u32,
+    nics: u32,
+    /// GPUs of a server; 0 where none are said.
+    gpus: u32,
+    planes: u32,
+    /// Rails, each with its own leaf switches; absent where the NICs of a server stand side by side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rails: Option<u32>,
+    /// Switches with hosts and others, of one plane.
+    leaf_switches: u32,
+    other_switches: u32,
+    /// Of all planes.
+    switch_ports: u64,
+    cables: u64,
+    dollars: f64,
+    dollars_per_server: f64,
+    watts: f64,
 }
 
 /// A network of several that no link joins.
@@ -76,7 +102,7 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
         write_file(file, text.as_bytes())?;
     }
     if let (Some(file), Some(format)) = (&args.draw, picture) {
-        write_picture(file, format, &netloom_report::draw(&network))?;
+        write_picture(file, format, &picture_of(&network, loaded.scenario.servers.as_ref())?)?;
     }
     let whole = match &loaded.scenario.servers {
         Some(_) => Some(build_network(&loaded.scenario, &loaded.document)?),
@@ -86,12 +112,15 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
         let (hosts, switches, links) = (whole.hosts(), whole.switches(), whole.links().len());
         Whole { name: whole.name().to_owned(), hosts, switches, links, tiers: tiers(&whole) }
     });
+    let cost = CostModel::published().price(&network);
+    let servers = loaded.scenario.servers.as_ref().map(|servers| count_servers(servers, &network, &cost));
     let description = Description {
+        servers,
         whole,
         metrics: network.metrics(),
         tiers: tiers(&network),
         tree: tree(&network),
-        cost: CostModel::published().price(&network),
+        cost,
     };
     let mut out = crate::show::out();
     if args.json {
@@ -101,6 +130,86 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
         write!(out, "{}", describe(description))?;
     }
     Ok(())
+}
+
+/// Draws a network, with all of its planes and by rail where servers have some.
+fn picture_of(plane: &Network, servers: Option<&Servers>) -> Result<String, Failure> {
+    let Some(servers) = servers.filter(|of| of.planes > 1 || of.wiring == Wiring::RailOptimised) else {
+        return Ok(netloom_report::draw(plane));
+    };
+    // What is inside a server is not drawn.
+    let outside = Servers { scale_up: None, nic_selection: NicSelection::default(), ..servers.clone() };
+    let whole = outside.network(plane.clone());
+    let whole = whole.map_err(|invalid| Problem::new("servers", invalid.to_string()))?;
+    let rails = (servers.wiring == Wiring::RailOptimised).then_some(servers.nics);
+    Ok(netloom_report::draw_planes(&whole, rails))
+}
+
+fn count_servers(servers: &Servers, plane: &Network, cost: &Cost) -> ServerCounts {
+    let mut leaves: Vec<_> = (0..plane.hosts()).map(|host| plane.edge_switch(host)).collect();
+    leaves.sort_unstable();
+    leaves.dedup();
+    let leaf_switches = u32::try_from(leaves.len()).unwrap_or(u32::MAX);
+    let count = plane.hosts() / servers.nics;
+    let planes = u64::from(servers.planes);
+    let of_switches = |switch| plane.ports(switch).len() as u64;
+    let ports: u64 = (plane.hosts()..plane.nodes()).map(of_switches).sum();
+    let dollars = planes as f64 * cost.dollars;
+    ServerCounts {
+        servers: count,
+        nics: servers.nics,
+        gpus: servers.gpus.unwrap_or(0),
+        planes: servers.planes,
+        rails: (servers.wiring == Wiring::RailOptimised).then_some(servers.nics),
+        leaf_switches,
+        other_switches: plane.switches() - leaf_switches,
+        switch_ports: planes * ports,
+        cables: planes * plane.links().len() as u64,
+        dollars,
+        dollars_per_server: dollars / f64::from(count),
+        watts: planes as f64 * cost.watts,
+    }
+}
+
+impl ServerCounts {
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let counted = |count: u32, one: &str, more: &str| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {more}"),
+        };
+        let of_gpus =
+            if self.gpus > 0 { format!("{} and ", counted(self.gpus, "GPU", "GPUs")) } else { String::new() };
+        let ports = if self.planes > 1 {
+            format!(", each with a port to {} planes", self.planes)
+        } else {
+            String::new()
+        };
+        let nics = counted(self.nics, "NIC", "NICs");
+        let mut lines = vec![("servers", format!("{} of {of_gpus}{nics}{ports}", self.servers))];
+        if let Some(rails) = self.rails {
+            let each = self.leaf_switches / rails.max(1);
+            lines.push((
+                "rails",
+                format!("{rails}, each of {}", counted(each, "leaf switch", "leaf switches")),
+            ));
+        }
+        let of_plane = format!(
+            "{} with hosts, {} without",
+            counted(self.leaf_switches, "switch", "switches"),
+            self.other_switches
+        );
+        let planes = if self.planes > 1 { format!("{}, each of {of_plane}", self.planes) } else { of_plane };
+        lines.push((if self.planes > 1 { "planes" } else { "switches" }, planes));
+        let cost = format!(
+            "{} switch ports, {} cables; {} $ per server, {} W per server",
+            self.switch_ports,
+            self.cables,
+            significant(self.dollars_per_server),
+            significant(self.watts / f64::from(self.servers.max(1)))
+        );
+        lines.push(("all planes", cost));
+        lines
+    }
 }
 
 fn export_format(file: &Path, name: Option<&str>) -> Result<ExportFormat, Failure> {
@@ -151,7 +260,7 @@ impl Tree {
 }
 
 fn describe(description: Description) -> String {
-    let Description { metrics, tiers, tree, cost, whole } = description;
+    let Description { metrics, tiers, tree, cost, servers, whole } = description;
     let mut text = format!("{}\n{}", metrics.name, table_of(tiers));
     let span =
         |(low, high): (u32, u32)| if low == high { low.to_string() } else { format!("{low} to {high}") };
@@ -188,7 +297,7 @@ fn describe(description: Description) -> String {
         ),
     ];
     text.push('\n');
-    for (name, value) in lines {
+    for (name, value) in lines.into_iter().chain(servers.iter().flat_map(ServerCounts::lines)) {
         text += &format!("{name:<20} {value}\n");
     }
     if let Some(Whole { name, hosts, switches, links, tiers }) = whole {

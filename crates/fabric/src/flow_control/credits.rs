@@ -13,7 +13,7 @@ pub struct Credits {
     /// Input buffer of one port and virtual channel.
     pub buffer: Bytes,
     /// Virtual channels per class: a packet takes the next one on each hop between switches, on a Dragonfly on each hop but those from a
-    /// local to a global link; the last one serves all further hops. Absent: as many as the routes need to be free of deadlocks; on trees 1.
+    /// local to a global link, under `dimension-order` behind each link that closes a ring; the last one serves all further hops. Absent: as many as the routes need to be free of deadlocks; on trees 1.
     pub vcs: Option<u8>,
     /// Credits are returned once this many bytes have left the buffer. Absent: a sixteenth of the buffer, or less where the buffer holds few
     /// packets; 0: with every packet.

@@ -26,7 +26,7 @@ pub struct Pfc {
     /// Time from a PAUSE frame's arrival to its effect; the standard allows 60 quanta of 512 bits (3.07 us at 10 Gb/s).
     pub response: Time,
     /// Virtual channels (priorities) per class: a packet takes the next one on each hop between switches, on a Dragonfly on each hop but those from a
-    /// local to a global link; the last one serves all further hops. Absent: as many as the routes need to be free of deadlocks; on trees 1.
+    /// local to a global link, under `dimension-order` behind each link that closes a ring; the last one serves all further hops. Absent: as many as the routes need to be free of deadlocks; on trees 1.
     pub vcs: Option<u8>,
     /// Run even if the routes' channel dependencies form a cycle.
     pub allow_deadlock: bool,

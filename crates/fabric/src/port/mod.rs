@@ -20,7 +20,8 @@ use crate::telemetry::{Stamp, Telemetry};
 pub(crate) use stats::Drain;
 pub use stats::PortStats;
 use stats::{Losses, PauseTime, Traffic};
-pub use wire::{Credit, Departure, Fate, LAST_RANK, PortQueue, PortSpec, Wire};
+pub(crate) use wire::RING;
+pub use wire::{Credit, Departure, Fate, LAST_RANK, PortQueue, PortSpec, Wire, ring_rank};
 
 /// How long a packet takes, and how much of that must be over for it to count as arrived.
 struct Span {

@@ -30,13 +30,22 @@ pub struct PortSpec {
     /// The opposite channel's delay, and its highest rate; what comes through it fills this port's input buffer.
     pub inward: (Time, Rate),
     /// A packet that arrives on a channel of lower rank than the one on which it leaves keeps its virtual channel; others take the next one.
-    /// On a channel of [`LAST_RANK`] all take the first one.
+    /// On a channel of [`LAST_RANK`] all take the first one. Ranks [of rings](ring_rank) are different: a packet that comes from another ring takes the
+    /// first one, one that has just closed the ring the next one, and others keep theirs.
     pub rank: u8,
 }
 
 /// The rank of a channel to a host. Nothing waits behind a host, so one virtual channel does there, and packets of a flow that came by ways of
 /// different lengths, and so in different virtual channels, stay in the order in which they came to their last switch.
 pub const LAST_RANK: u8 = u8::MAX;
+
+/// A bit of the ranks of channels on rings.
+pub(crate) const RING: u8 = 1 << 7;
+
+/// The rank of a channel on the rings along a dimension of a torus, from 1 to 32, where virtual channels change at the links that close rings.
+pub fn ring_rank(dimension: u8, closes: bool) -> u8 {
+    RING | dimension << 1 | u8::from(closes)
+}
 
 /// A packet that has left a port.
 #[derive(Clone, Copy, Debug)]

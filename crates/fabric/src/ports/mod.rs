@@ -19,7 +19,7 @@ use crate::buffers::Buffers;
 use crate::faults::Dropped;
 use crate::inputs::Inputs;
 use crate::packet::Packet;
-use crate::port::{LAST_RANK, Port, PortQueue, PortSpec, Wire};
+use crate::port::{LAST_RANK, Port, PortQueue, PortSpec, RING, Wire};
 use crate::queues::Queues;
 use crate::round_robin::RoundRobin;
 use crate::rules::{DATA, Rules, Step};
@@ -152,6 +152,11 @@ impl Ports {
         let rank = |port: usize| self.ports.get(port).map_or(0, |port| port.rank);
         rules.queue_out(packet, || match rank(index) {
             LAST_RANK => Step::First,
+            to if to & RING != 0 => match rank(usize::from(packet.ingress)) {
+                from if (from ^ to) >> 1 != 0 => Step::First,
+                from if from & 1 == 1 => Step::Next,
+                _ => Step::Same,
+            },
             to if to > rank(usize::from(packet.ingress)) => Step::Same,
             _ => Step::Next,
         })

@@ -8,8 +8,28 @@
 //! In a Dragonfly this counts global hops: local, global, local uses 0, 0, 1, and over another group 0, 0, 1, 1, 2 (Kim et al., ISCA'08). A
 //! second local hop in the same group, as behind an intermediate switch, takes a further one. Elsewhere it counts hops. The hop to a host is on
 //! virtual channel 0: nothing waits behind it.
+//!
+//! Where packets go along the dimensions of a grid in their order there is another rule ([`VcRule::Datelines`]) that needs two virtual channels however
+//! long the routes are.
 
+#[cfg(test)]
+use netloom_topology::Dimension;
 use netloom_topology::{ChannelId, Network};
+
+/// By what packets change virtual channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VcRule {
+    /// By hops, but for those to a link of higher rank.
+    Hops,
+    /// By the dateline of each ring of a torus, for packets that go along the dimensions in their order: they enter every ring on virtual channel 0 and
+    /// take the next one behind the link that closes it. On virtual channel 0 no packet goes on behind that link, and on the next one none
+    /// comes to it, as no minimal path is longer than the ring; so neither has a cycle (Dally and Seitz). In a twisted torus a ring of
+    /// one dimension goes through several lines; a path of at most half of one line crosses one dateline.
+    Datelines,
+}
+
+/// The virtual channels that [`VcRule::Datelines`] needs at most.
+pub(crate) const DATELINE_VCS: u8 = 2;
 
 /// The rank of a channel's link.
 pub fn rank(network: &Network, channel: ChannelId) -> u8 {
@@ -19,6 +39,12 @@ pub fn rank(network: &Network, channel: ChannelId) -> u8 {
 /// The virtual channel after `vc` for a packet that goes from a link of rank `from` to one of rank `to`, where there are `vcs`.
 pub fn next(vc: u8, from: u8, to: u8, vcs: u8) -> u8 {
     if to > from { vc } else { vc.saturating_add(1).min(vcs - 1) }
+}
+
+/// The virtual channel after `vc` by the rule of datelines.
+#[cfg(test)]
+pub(crate) fn next_in_order(vc: u8, from: Dimension, to: Dimension) -> u8 {
+    if from.number != to.number { 0 } else { vc + u8::from(from.wraps) }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! it may take. Channels from and to hosts are left out, since nothing waits behind a host.
 //!
 //! ```
+//! use netloom_routing::channels::VcRule;
 //! use netloom_routing::{Forwarding, preset};
 //! use netloom_topology::{BuildContext, SlimFly, Topology};
 //!
@@ -17,9 +18,9 @@
 //! let network = slim_fly.build(&BuildContext { seed: 1, base_dir: ".".as_ref() }).unwrap();
 //! let ecmp = preset::find("ecmp").unwrap().routing();
 //! let forwarding = Forwarding::build(&ecmp, &network, |_| false, 1).unwrap();
-//! assert!(forwarding.find_cycle(&network, 1).is_some());
-//! let vcs = forwarding.vcs_needed(&network);
-//! assert_eq!((vcs, forwarding.find_cycle(&network, vcs)), (2, None));
+//! assert!(forwarding.find_cycle(&network, VcRule::Hops, 1).is_some());
+//! let vcs = forwarding.vcs_needed(&network, VcRule::Hops);
+//! assert_eq!((vcs, forwarding.find_cycle(&network, VcRule::Hops, vcs)), (2, None));
 //! ```
 
 mod block;

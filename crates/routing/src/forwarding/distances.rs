@@ -15,6 +15,8 @@ pub(super) struct Links {
     start: Vec<usize>,
     links: Vec<Link>,
     has_groups: bool,
+    /// Ways go along the dimensions of a grid in their order.
+    in_order: bool,
 }
 
 /// A way from a switch to the next one.
@@ -23,6 +25,8 @@ struct Link {
     to: u32,
     port: PortId,
     is_global: bool,
+    /// The dimension of a grid that it leads along; 0 if there is none.
+    dimension: u8,
 }
 
 impl Links {
@@ -36,11 +40,25 @@ impl Links {
             let switches = ends.filter(|(_, channel)| channel.to >= hosts);
             links.extend(switches.map(|(port, channel)| {
                 let is_global = global == Some(channel.tier);
-                Link { to: channel.to - hosts, port, is_global }
+                Link { to: channel.to - hosts, port, is_global, dimension: 0 }
             }));
             start.push(links.len());
         }
-        Links { start, links, has_groups: global.is_some() }
+        Links { start, links, has_groups: global.is_some(), in_order: false }
+    }
+
+    /// The same of a grid, along the dimensions of which ways go in their order.
+    pub(super) fn in_order(network: &Network, is_cut: impl Fn(ChannelId) -> bool) -> Self {
+        let mut all = Links::new(network, is_cut);
+        for (here, switch) in (network.hosts()..network.nodes()).enumerate() {
+            let channels = network.ports(switch);
+            for link in &mut all.links[all.start[here]..all.start[here + 1]] {
+                let dimension = network.dimension(channels[usize::from(link.port)]);
+                link.dimension = dimension.map_or(0, |dimension| dimension.number);
+            }
+        }
+        all.in_order = true;
+        all
     }
 
     /// Number of switches.
@@ -136,6 +154,7 @@ impl Distances {
     /// The ports of a switch that lead nearer to some roots by all their length, in order, and to which roots.
     pub(super) fn closer(&self, links: &Links, here: usize, ports: &mut Vec<(PortId, u64)>) {
         ports.clear();
+        let in_order = links.in_order;
         let links = links.of(here);
         ports.extend(links.iter().map(|link| (link.port, 0)));
         for level in self.levels.iter().filter(|level| level.roots[here] != 0) {
@@ -146,6 +165,9 @@ impl Distances {
                     *roots |= level.roots[here] & before[link.to as usize];
                 }
             }
+        }
+        if in_order {
+            keep_first_dimensions(links, ports);
         }
         ports.retain(|&(_, roots)| roots != 0);
     }
@@ -181,6 +203,20 @@ impl Distances {
     /// Distances at which there is a switch: global hops, hops in all, and per switch the roots that are so far away.
     pub(super) fn levels(&self) -> impl Iterator<Item = (u32, u32, &[u64])> {
         self.levels.iter().map(|level| (level.globals, level.hops, level.roots.as_slice()))
+    }
+}
+
+/// Takes away the roots to which a link along a lower dimension leads, too. The ports are those of the links.
+fn keep_first_dimensions(links: &[Link], ports: &mut [(PortId, u64)]) {
+    let last = links.iter().map(|link| link.dimension).max().unwrap_or(0);
+    let mut served = 0;
+    for dimension in 0..=last {
+        let mut own = 0;
+        for ((_, roots), _) in ports.iter_mut().zip(links).filter(|(_, link)| link.dimension == dimension) {
+            *roots &= !served;
+            own |= *roots;
+        }
+        served |= own;
     }
 }
 

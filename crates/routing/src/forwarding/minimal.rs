@@ -131,16 +131,22 @@ impl RouteTable {
         is_cut: impl Fn(ChannelId) -> bool,
         before: Option<&RouteTable>,
     ) -> Self {
-        RouteTable::shared_from(LEAST_SHARED, network, is_cut, before)
+        RouteTable::shared_from(LEAST_SHARED, network, Links::new(network, is_cut), before)
     }
 
-    /// The same where sets are shared if `least` ways have the same one on average.
-    fn shared_from(
-        least: usize,
+    /// The same of a grid, where a switch knows only those ports on minimal paths that lead along the lowest dimension.
+    ///
+    /// So packets go along the dimensions in their order: what is left of a minimal path is one, so once none leads on along a dimension none does later.
+    pub(super) fn in_order(
         network: &Network,
         is_cut: impl Fn(ChannelId) -> bool,
         before: Option<&RouteTable>,
     ) -> Self {
+        RouteTable::shared_from(LEAST_SHARED, network, Links::in_order(network, is_cut), before)
+    }
+
+    /// The same where sets are shared if `least` ways have the same one on average.
+    fn shared_from(least: usize, network: &Network, links: Links, before: Option<&RouteTable>) -> Self {
         let (hosts, switches) = (network.hosts(), network.switches() as usize);
         let mut edge_switch: Vec<NodeId> = Vec::new();
         let mut edge_index = vec![u32::MAX; switches];
@@ -160,7 +166,6 @@ impl RouteTable {
             last_port.push(port);
         }
         let edges = edge_switch.len();
-        let links = Links::new(network, is_cut);
         let roots: Vec<usize> = edge_switch.iter().map(|&switch| (switch - hosts) as usize).collect();
         let mut sharing = match before.map(|before| &before.rows) {
             None => Some(Sharing::new(network, None)),

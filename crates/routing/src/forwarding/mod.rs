@@ -9,6 +9,8 @@ mod alternatives;
 pub mod channels;
 pub mod dependency;
 mod distances;
+#[cfg(test)]
+mod grid_tests;
 mod layers;
 mod minimal;
 mod numbering;
@@ -26,6 +28,7 @@ use netloom_units::{Invalid, narrow};
 use rand::Rng;
 
 use alternatives::Alternatives;
+use channels::{DATELINE_VCS, VcRule};
 pub use layers::Layers;
 use layers::live_graph;
 pub use minimal::{InRow, RouteTable, Row, Unreachable};
@@ -45,6 +48,8 @@ pub struct Forwarding {
     table: RouteTable,
     beyond: Beyond,
     values: Values,
+    /// Packets go along the dimensions of a grid in their order, and no link is cut.
+    in_order: bool,
 }
 
 /// Paths beyond the minimal ports.
@@ -199,7 +204,8 @@ impl Forwarding {
         seed: u64,
     ) -> Result<Self, ForwardingError> {
         routing.fits(network)?;
-        let table = RouteTable::minimal(network, &is_cut)?;
+        let table = Self::table_of(routing, network, &is_cut, None);
+        table.unreachable().map_or(Ok(()), Err)?;
         Self::over_table(routing, network, table, is_cut, seed)
     }
 
@@ -235,8 +241,20 @@ impl Forwarding {
         is_cut: impl Fn(ChannelId) -> bool,
         seed: u64,
     ) -> Result<Self, ForwardingError> {
-        let table = RouteTable::in_part(network, &is_cut, Some(&self.table));
+        let table = Self::table_of(routing, network, &is_cut, Some(&self.table));
         Self::over_table(routing, network, table, is_cut, seed)
+    }
+
+    fn table_of(
+        routing: &Routing,
+        network: &Network,
+        is_cut: impl Fn(ChannelId) -> bool,
+        before: Option<&RouteTable>,
+    ) -> RouteTable {
+        match routing.selector.facts().paths {
+            PathSet::InOrder => RouteTable::in_order(network, is_cut, before),
+            _ => RouteTable::in_part(network, is_cut, before),
+        }
     }
 
     fn over_table(
@@ -247,8 +265,9 @@ impl Forwarding {
         seed: u64,
     ) -> Result<Self, ForwardingError> {
         let facts = routing.selector.facts();
+        let in_order = routing.goes_in_order() && !(0..network.channels()).any(&is_cut);
         let beyond = match facts.paths {
-            PathSet::Minimal | PathSet::Labels => Beyond::Nothing,
+            PathSet::Minimal | PathSet::InOrder | PathSet::Labels => Beyond::Nothing,
             PathSet::Layers(config) => {
                 Beyond::Layers(Box::new(Layers::build(config, network, is_cut, seed)?))
             }
@@ -268,7 +287,7 @@ impl Forwarding {
             _ if routing.draws_entropy() => Values::Entropy(routing.entropy_values),
             _ => Values::None,
         };
-        Ok(Forwarding { table, beyond, values })
+        Ok(Forwarding { table, beyond, values, in_order })
     }
 
     /// A switch that does not remember its row of the table.
@@ -441,21 +460,39 @@ impl Forwarding {
         }
     }
 
+    /// The rule by which packets change virtual channels in a run with these routes, one set of them after the other.
+    pub fn vc_rule<'f>(mut all: impl Iterator<Item = &'f Forwarding>) -> VcRule {
+        if all.all(|forwarding| forwarding.in_order) { VcRule::Datelines } else { VcRule::Hops }
+    }
+
     /// A cycle of virtual channels, each waiting for the next and the last for the first; none if the routes are free of deadlock.
     /// It is a shortest one through one of its channels.
-    pub fn find_cycle(&self, network: &Network, vcs: u8) -> Option<Vec<(ChannelId, u8)>> {
-        find_cycle(network, &self.table, self.ways(), vcs)
+    pub fn find_cycle(&self, network: &Network, rule: VcRule, vcs: u8) -> Option<Vec<(ChannelId, u8)>> {
+        match rule {
+            VcRule::Datelines if vcs >= DATELINE_VCS => None,
+            // With one virtual channel there is nothing to change.
+            VcRule::Datelines => find_cycle(network, &self.table, self.ways(), 1),
+            VcRule::Hops => find_cycle(network, &self.table, self.ways(), vcs),
+        }
     }
 
     /// How many virtual channels free the routes of cycles: one, or, if they have cycles with it, [`Self::vcs_needed`].
-    pub fn vcs_without_cycle(&self, network: &Network) -> u8 {
-        vcs_without_cycle(network, &self.table, self.ways())
+    pub fn vcs_without_cycle(&self, network: &Network, rule: VcRule) -> u8 {
+        match rule {
+            VcRule::Datelines => self.vcs_needed(network, rule),
+            VcRule::Hops => vcs_without_cycle(network, &self.table, self.ways()),
+        }
     }
 
-    /// How many virtual channels the routes use where there are enough, so that there is never a cycle: by [`channels`]' rule, as many as the
-    /// longest route has hops, or on a Dragonfly one more than it has global hops. At least 1, at most 255.
-    pub fn vcs_needed(&self, network: &Network) -> u8 {
-        vcs_needed(network, &self.table, self.ways())
+    /// How many virtual channels the routes use where there are enough, so that there is never a cycle. By [`channels`]' rule of hops, as many as the
+    /// longest route has hops, or on a Dragonfly one more than it has global hops; by that of datelines two, or one where no ring is long
+    /// enough to close a cycle. At least 1, at most 255.
+    pub fn vcs_needed(&self, network: &Network, rule: VcRule) -> u8 {
+        match rule {
+            VcRule::Datelines if self.find_cycle(network, rule, 1).is_none() => 1,
+            VcRule::Datelines => DATELINE_VCS,
+            VcRule::Hops => vcs_needed(network, &self.table, self.ways()),
+        }
     }
 
     fn ways(&self) -> Ways<'_> {

@@ -205,6 +205,7 @@ impl Paths {
 mod tests {
     use super::*;
     use crate::forwarding::Forwarding;
+    use crate::forwarding::channels::VcRule;
     use crate::header::Carries;
     use crate::preset;
     use crate::tag::Tag;
@@ -285,9 +286,9 @@ mod tests {
         let all = (0..paths.edges()).flat_map(|to| paths.all_to(to));
         let longest = all.map(|path| path.len()).max().unwrap();
         assert!(longest > 2, "there are not eight paths of two hops");
-        assert_eq!(usize::from(forwarding.vcs_needed(&network)), longest);
-        assert!(forwarding.find_cycle(&network, 1).is_some());
-        assert_eq!(forwarding.find_cycle(&network, longest as u8), None);
+        assert_eq!(usize::from(forwarding.vcs_needed(&network, VcRule::Hops)), longest);
+        assert!(forwarding.find_cycle(&network, VcRule::Hops, 1).is_some());
+        assert_eq!(forwarding.find_cycle(&network, VcRule::Hops, longest as u8), None);
     }
 
     proptest! {

@@ -134,6 +134,8 @@ impl Signals<'_> {
 pub(crate) enum PathSet<'a> {
     /// Minimal ports at each switch.
     Minimal,
+    /// Minimal paths of grids, dimension by dimension.
+    InOrder,
     /// Minimal paths of trees by their labels, which a packet's first switch writes.
     Labels,
     /// Routing layers.
@@ -149,7 +151,7 @@ pub(crate) enum PathSet<'a> {
 impl Facts<'_> {
     /// Whether all of its paths are minimal.
     pub(crate) fn is_minimal(&self) -> bool {
-        matches!(self.paths, PathSet::Minimal | PathSet::Labels)
+        matches!(self.paths, PathSet::Minimal | PathSet::InOrder | PathSet::Labels)
     }
 
     /// The tags among which a NIC chooses by it; none if it picks ports.

@@ -12,6 +12,7 @@
 //! | [`least_loaded`] | fewest queued bytes, ties at random | – |
 //! | [`drill`] | fewest queued bytes among a few samples and remembered ports | – |
 //! | [`conga`] | the congestion of whole paths, as leaf switches report it to each other | – |
+//! | [`dimension_order`] | hash of the header, in the lowest dimension | – |
 //! | [`mod_k`] | the destination's or source's digit | – |
 //! | [`weighted`] | hash, in proportion to link rates | – |
 //! | [`switch_ar`] | congestion notifications | – |
@@ -24,6 +25,7 @@
 
 pub mod conga;
 pub mod congestion;
+pub mod dimension_order;
 pub mod drill;
 pub mod estimator;
 pub mod hash;
@@ -139,6 +141,7 @@ macro_rules! list {
             "least-loaded" => LeastLoaded(least_loaded::LeastLoaded),
             "drill" => Drill(drill::Drill),
             "conga" => Conga(conga::Conga),
+            "dimension-order" => DimensionOrder(dimension_order::DimensionOrder),
             "d-mod-k" => DModK(mod_k::DModK),
             "s-mod-k" => SModK(mod_k::SModK),
             "weighted" => Weighted(weighted::Weighted),

@@ -178,7 +178,7 @@ pub(super) const OVERRIDE: &str = "--set";
 /// The key by which the table at a path says what it is.
 fn choice(path: &[&str]) -> &'static str {
     match path {
-        ["routing" | "transport"] => "preset",
+        ["routing" | "transport" | "cluster"] => "preset",
         _ => "kind",
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use netloom_fabric::{Fabric, Rules, Telemetry};
 use netloom_routing::Forwarding;
+use netloom_routing::channels::VcRule;
 use netloom_topology::{Network, NodeId};
 use netloom_units::{Bytes, Invalid, Time, narrow, random};
 use netloom_workload::{HostWork, Plan};
@@ -42,7 +43,9 @@ impl Simulation {
         let epochs = epochs.map_err(SimError::Fault)?;
         let last = epochs.last(&forwarding).table();
         faults.check_last(last, measure.until).map_err(SimError::Fault)?;
-        let vcs = virtual_channels(&fabric, &network, &epochs.all(&forwarding))?;
+        let routes = epochs.all(&forwarding);
+        let vc_rule = Forwarding::vc_rule(routes.iter().map(|&(_, forwarding)| forwarding));
+        let vcs = virtual_channels(&fabric, &network, vc_rule, &routes)?;
         let rules = Rules::new(&fabric, largest, vcs).with_seed(seed);
         let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
         if measure.activities {
@@ -74,6 +77,7 @@ impl Simulation {
             routing,
             forwarding,
             epochs,
+            vc_rule,
             transport,
             numbering,
             recorder,
@@ -163,6 +167,7 @@ impl Simulation {
 pub(crate) fn virtual_channels(
     fabric: &Fabric,
     network: &Network,
+    rule: VcRule,
     forwardings: &[(Time, &Forwarding)],
 ) -> Result<u8, SimError> {
     let flow_control = &fabric.flow_control;
@@ -171,7 +176,7 @@ pub(crate) fn virtual_channels(
     }
     let most = flow_control.most_vcs(fabric.classes());
     if flow_control.vcs().is_none() {
-        let needed = forwardings.iter().map(|(_, forwarding)| forwarding.vcs_without_cycle(network));
+        let needed = forwardings.iter().map(|(_, forwarding)| forwarding.vcs_without_cycle(network, rule));
         let needed = needed.max().unwrap_or(1);
         if needed <= most {
             return Ok(needed);
@@ -179,10 +184,10 @@ pub(crate) fn virtual_channels(
     }
     let vcs = flow_control.vcs().unwrap_or(1);
     let cycles = forwardings.iter().map(|&(from, forwarding)| {
-        forwarding.find_cycle(network, vcs).map(|cycle| (from, forwarding, cycle))
+        forwarding.find_cycle(network, rule, vcs).map(|cycle| (from, forwarding, cycle))
     });
     let Some((from, forwarding, cycle)) = cycles.flatten().next() else { return Ok(vcs) };
-    let needed = forwarding.vcs_needed(network);
+    let needed = forwarding.vcs_needed(network, rule);
     let mut names: Vec<String> = Vec::new();
     for &(channel, vc) in cycle.iter().take(8) {
         let vc = if flow_control.vcs() == Some(1) { String::new() } else { format!(" (vc {vc})") };

@@ -53,6 +53,9 @@ impl Simulation {
                 let view = Idle { network, here };
                 let hop = path_selector.port(|| header, minimal, view, tags, &mut draws);
                 let reason = match minimal.ports {
+                    [_] if world.routing.goes_in_order() => {
+                        "the only port on a minimal path along the lowest dimension that is left".into()
+                    }
                     [_] => "the only port on a minimal path".into(),
                     several => path_selector.explain(&world.routing, &header, several.len()),
                 };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use netloom_topology::{
     BuildContext, Complete, Crossbar, Dragonfly, EquivalentJellyfish, FatTree, HyperX, Jellyfish, KaryNTree,
-    LeafSpine, Network, SlimFly, Topology, Xgft, Xpander,
+    LeafSpine, Mesh, Network, OrthogonalFatTree, PolarFly, SlimFly, Topology, Torus, Xgft, Xpander,
 };
 
 /// Every family once or more, by its name, with at most 64 hosts. Families of random graphs draw from the seed.
@@ -23,6 +23,12 @@ pub fn all() -> Vec<Topology> {
         switches_per_group: Some(switches),
         global_links_per_switch: Some(global),
         ..Dragonfly::default()
+    };
+    let torus = |switches: &[u32], hosts_per_switch| Torus {
+        dimensions: switches.len() as u32,
+        switches_per_dimension: switches.to_vec(),
+        hosts_per_switch,
+        ..Torus::default()
     };
     vec![
         Topology::FatTree(FatTree { k: Some(4), ..FatTree::default() }),
@@ -47,6 +53,12 @@ pub fn all() -> Vec<Topology> {
         }),
         Topology::HyperX(hyperx(&[4, 4, 4], &[1, 1, 1], 1)),
         Topology::HyperX(hyperx(&[4, 3], &[2, 1], 2)),
+        Topology::Torus(torus(&[4, 5], 2)),
+        Topology::Torus(Torus { wrap: vec![true, false, true], ..torus(&[4, 3, 2], 1) }),
+        Topology::Torus(Torus { twisted: true, ..torus(&[3, 3, 6], 1) }),
+        Topology::Mesh(Mesh { switches_per_dimension: vec![4, 3], hosts_per_switch: 2, ..Mesh::default() }),
+        Topology::PolarFly(PolarFly { q: Some(3), hosts_per_switch: Some(2), ..PolarFly::default() }),
+        Topology::OrthogonalFatTree(OrthogonalFatTree { k: Some(3), ..OrthogonalFatTree::default() }),
         Topology::Complete(Complete { switches: 6, hosts_per_switch: Some(3), ..Complete::default() }),
         Topology::Jellyfish(Jellyfish {
             switches: 14,

@@ -3,7 +3,7 @@
 use crate::cable::Cable;
 use crate::error::NetworkError;
 use crate::families::at_least;
-use crate::network::{Network, NetworkBuilder, TierId};
+use crate::network::{Dimension, Network, NetworkBuilder, TierId};
 use crate::size::Size;
 use netloom_units::narrow;
 
@@ -24,9 +24,7 @@ impl DirectBuilder {
         host_cable: Cable,
         pod: impl Fn(u32) -> u32,
     ) -> Result<Self, NetworkError> {
-        at_least("hosts_per_switch", hosts_per_switch, 1)?;
-        let hosts = switches.saturating_mul(hosts_per_switch.into());
-        Size { hosts, switches, links: hosts.saturating_add(edges) }.check()?;
+        let hosts = Self::check(switches, hosts_per_switch, edges)?;
         let mut builder = NetworkBuilder::new(format!("{name}: {hosts} hosts"));
         let first_switch = builder.add_hosts(narrow::<u32>(hosts)).end;
         let tier = builder.tier("host");
@@ -40,9 +38,24 @@ impl DirectBuilder {
         Ok(DirectBuilder { builder, first_switch })
     }
 
+    /// Checks the size, and returns the number of hosts.
+    pub(crate) fn check(switches: u64, hosts_per_switch: u32, edges: u64) -> Result<u64, NetworkError> {
+        at_least("hosts_per_switch", hosts_per_switch, 1)?;
+        let hosts = switches.saturating_mul(hosts_per_switch.into());
+        Size { hosts, switches, links: hosts.saturating_add(edges) }.check()?;
+        Ok(hosts)
+    }
+
     /// The id of a tier of links between switches.
     pub(crate) fn tier(&mut self, name: &str) -> TierId {
         self.builder.tier(name)
+    }
+
+    /// The id of a tier of links along a dimension of a grid.
+    pub(crate) fn dimension_tier(&mut self, name: &str, dimension: Dimension) -> TierId {
+        let tier = self.builder.tier(name);
+        self.builder.dimension(tier, dimension);
+        tier
     }
 
     /// The id of a tier of links of which minimal paths cross as few as possible.

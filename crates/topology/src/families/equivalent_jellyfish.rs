@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_is_named() {
-        let error = toml::from_str::<EquivalentJellyfish>("of = { kind = 'torus' }").unwrap_err().to_string();
-        assert!(error.contains("unknown variant `torus`"), "{error}");
+        let error = toml::from_str::<EquivalentJellyfish>("of = { kind = 'tours' }").unwrap_err().to_string();
+        assert!(error.contains("unknown variant `tours`"), "{error}");
     }
 }

@@ -8,7 +8,7 @@ use crate::cable::Cable;
 use crate::error::NetworkError;
 use crate::families::direct::DirectBuilder;
 use crate::families::{at_least, invalid, nearest, product};
-use crate::network::Network;
+use crate::network::{Dimension, Network};
 use crate::topology::BuildContext;
 
 /// HyperX (L, S, K, T) (Ahn et al., SC 2009), also known as Hamming graph; a flattened butterfly with two dimensions.
@@ -81,7 +81,9 @@ impl HyperX {
 
         let mut stride = 1u32;
         for (dimension, (&size, &parallel)) in sizes.iter().zip(&parallel).enumerate() {
-            let tier = direct.tier(&format!("dimension{}", dimension + 1));
+            let number = narrow::<u8>(dimension) + 1;
+            let along = Dimension { number, wraps: false };
+            let tier = direct.dimension_tier(&format!("dimension{number}"), along);
             for switch in 0..narrow::<u32>(switches) {
                 let coordinate = switch / stride % size;
                 for step in 1..size - coordinate {

@@ -10,8 +10,11 @@ mod hyperx;
 mod jellyfish;
 mod k_ary_n_tree;
 mod leaf_spine;
+mod orthogonal_fat_tree;
+mod polarfly;
 mod random_regular;
 mod slim_fly;
+mod torus;
 pub(crate) mod xgft;
 mod xpander;
 
@@ -24,7 +27,10 @@ pub use hyperx::HyperX;
 pub use jellyfish::Jellyfish;
 pub use k_ary_n_tree::KaryNTree;
 pub use leaf_spine::LeafSpine;
+pub use orthogonal_fat_tree::OrthogonalFatTree;
+pub use polarfly::PolarFly;
 pub use slim_fly::SlimFly;
+pub use torus::{Mesh, Torus};
 pub use xgft::Xgft;
 pub use xpander::{Lifting, Xpander};
 

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use crate::cable::Cable;
 use crate::error::NetworkError;
 use crate::formats::Reader;
-use crate::network::{LinkId, Network, NetworkBuilder, NodeId, TierId};
+use crate::network::{Dimension, LinkId, Network, NetworkBuilder, NodeId, TierId};
 use crate::size::Size;
 
 /// A node as a file describes it.
@@ -56,6 +56,8 @@ pub(crate) struct GraphFile {
     name: Option<String>,
     up_strides: Vec<u32>,
     global_tier: Option<String>,
+    /// Tiers of links along a dimension of a grid.
+    dimensions: Vec<(String, Dimension)>,
     nodes: Vec<FileNode>,
     links: Vec<FileLink>,
     by_name: HashMap<String, usize>,
@@ -72,6 +74,16 @@ pub(crate) fn graph_attributes(network: &Network) -> Vec<(&'static str, String)>
     }
     if let Some(tier) = network.global_tier() {
         attributes.push(("global_tier", network.tiers()[usize::from(tier)].clone()));
+    }
+    // A word for each tier of links along a dimension: `dimension1:1`, and `wrap1:1+` where the links close rings.
+    let dimensions =
+        network.tiers().iter().zip(&network.dimension_of_tier).filter_map(|(name, dimension)| {
+            let Dimension { number, wraps } = (*dimension)?;
+            Some(format!("{name}:{number}{}", if wraps { "+" } else { "" }))
+        });
+    let dimensions: Vec<String> = dimensions.collect();
+    if !dimensions.is_empty() {
+        attributes.push(("dimensions", dimensions.join(" ")));
     }
     attributes
 }
@@ -153,6 +165,18 @@ impl GraphFile {
         match key {
             "name" => self.name = Some(value.to_owned()),
             "global_tier" => self.global_tier = Some(value.to_owned()),
+            "dimensions" => {
+                let parsed = value.split_whitespace().map(|word| {
+                    let (tier, number) = word.rsplit_once(':')?;
+                    let wraps = number.ends_with('+');
+                    let number = number.trim_end_matches('+').parse().ok().filter(|&number| number > 0)?;
+                    Some((tier.to_owned(), Dimension { number, wraps }))
+                });
+                self.dimensions = parsed.collect::<Option<_>>().ok_or_else(|| {
+                    let expected = "tiers with the numbers of dimensions, such as \"dimension1:1 wrap1:1+\"";
+                    reader.error(line, format!("dimensions: expected {expected}, found \"{value}\""))
+                })?;
+            }
             "up_strides" => {
                 let strides = value.split_whitespace().map(|word| reader.parse(line, word));
                 self.up_strides = strides.collect::<Result<_, _>>()?;
@@ -276,6 +300,10 @@ impl GraphFile {
         if let Some(name) = &self.global_tier {
             let tier = builder.tier(name);
             builder.global_tier(tier);
+        }
+        for (name, dimension) in &self.dimensions {
+            let tier = builder.tier(name);
+            builder.dimension(tier, *dimension);
         }
         builder.links_per_host(links_per_host);
         let mut network = builder.build().map_err(|error| self.in_words_of_the_file(error, &ids, reader))?;

@@ -10,7 +10,10 @@ use crate::show;
 
 /// Search words and the words of the texts that they stand for, in the form of [`squeezed`].
 const SYNONYMS: &[(&str, &[&str])] = &[
-    ("gpu", &["servers", "collective", "railoptimised", "chakra"]),
+    ("nvl72", &["cluster"]),
+    ("hpn", &["cluster"]),
+    ("superpod", &["cluster"]),
+    ("gpu", &["servers", "cluster", "collective", "railoptimised", "chakra"]),
     ("nccl", &["collective", "servers"]),
     ("nvlink", &["servers", "scaleup"]),
     ("nvswitch", &["servers", "scaleup"]),
@@ -22,7 +25,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("moe", &["alltoall"]),
     ("trace", &["goal", "chakra", "flowlist"]),
     ("clos", &["fattree", "leafspine", "xgft"]),
-    ("torus", &["hyperx"]),
+    ("kary", &["torus", "mesh"]),
     ("rdma", &["roce", "dcqcn", "gobackn"]),
     ("infiniband", &["credits", "roce", "adaptive"]),
     ("lossless", &["pfc", "credits"]),

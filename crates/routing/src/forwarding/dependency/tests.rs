@@ -12,6 +12,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::*;
 use crate::forwarding::Forwarding;
+use crate::forwarding::channels::VcRule;
 use crate::header::{Carries, Header, View};
 use crate::path_selector::PacketContext;
 use crate::preset;
@@ -344,13 +345,17 @@ fn ugal_needs_three_virtual_channels_on_a_dragonfly_and_par_four() {
     for (preset, needed) in [("ugal-l", 3), ("ugal-g", 3), ("par", 4)] {
         let scheme = preset::find(preset).unwrap().routing();
         let forwarding = Forwarding::build(&scheme, &network, |_| false, 1).unwrap();
-        assert_eq!(forwarding.vcs_needed(&network), needed, "{preset}");
-        assert!(forwarding.find_cycle(&network, needed - 1).is_some(), "{preset}");
-        assert_eq!(forwarding.find_cycle(&network, needed), None, "{preset}");
+        assert_eq!(forwarding.vcs_needed(&network, VcRule::Hops), needed, "{preset}");
+        assert!(forwarding.find_cycle(&network, VcRule::Hops, needed - 1).is_some(), "{preset}");
+        assert_eq!(forwarding.find_cycle(&network, VcRule::Hops, needed), None, "{preset}");
     }
     for (network, needed) in [(slim_fly(), 4), (hyperx(), 6)] {
         let forwarding = weighing(&network, Ugal::default()).unwrap();
-        assert_eq!(forwarding.vcs_needed(&network), needed, "as many hops as Valiant's longest route");
+        assert_eq!(
+            forwarding.vcs_needed(&network, VcRule::Hops),
+            needed,
+            "as many hops as Valiant's longest route"
+        );
     }
 }
 
@@ -449,8 +454,8 @@ proptest! {
                 }
             }
         }
-        let needed = forwarding.vcs_needed(&network);
-        prop_assert_eq!(forwarding.find_cycle(&network, needed), None);
+        let needed = forwarding.vcs_needed(&network, VcRule::Hops);
+        prop_assert_eq!(forwarding.find_cycle(&network, VcRule::Hops, needed), None);
     }
 
     #[test]

@@ -64,9 +64,9 @@ proptest! {
         let least = if shares { 0 } else { usize::MAX };
         let before = is_later.then(|| {
             let is_cut = |channel| channel / 2 % 5 == 3 && is_channel_cut(channel);
-            RouteTable::shared_from(least, network, is_cut, None)
+            RouteTable::shared_from(least, network, Links::new(network, is_cut), None)
         });
-        let table = RouteTable::shared_from(least, network, is_channel_cut, before.as_ref());
+        let table = RouteTable::shared_from(least, network, Links::new(network, is_channel_cut), before.as_ref());
         prop_assert_eq!(matches!(table.rows, Kept::Shared(_)), shares);
         let hops = Hops::measure(network, &table, is_channel_cut);
         let switches = network.hosts()..network.nodes();
@@ -123,7 +123,7 @@ proptest! {
         let network = &networks()[3];
         let cut = (seed % u64::from(network.channels() / 2)) as u32;
         let is_cut = |channel| channel / 2 == cut && !network.is_host(network.channel(channel).from) && !network.is_host(network.channel(channel).to);
-        let before = RouteTable::shared_from(usize::MAX, network, |_| false, None);
+        let before = RouteTable::shared_from(usize::MAX, network, Links::new(network, |_| false), None);
         let after = RouteTable::in_part(network, is_cut, Some(&before));
         for here in (network.hosts()..network.nodes()).filter(|&here| before.agrees_at(here, &after)) {
             for edge in 0..before.edges() {
