@@ -103,7 +103,8 @@ pub fn reference() -> Vec<Chapter> {
 fn head() -> Chapter {
     let fields = crate::schema::head();
     let table = serde_json::json!({ "properties": fields, "description": "Fields of a scenario that stand before its tables." });
-    let doc = "What a scenario is called, and the seed of its random choices.";
+    let doc =
+        "What a scenario is called, the seed of its random choices, and whether what recurs is skipped.";
     Chapter {
         file: FILE,
         name: "scenario",
