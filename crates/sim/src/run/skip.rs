@@ -196,7 +196,7 @@ impl Search {
         let (reference, mut pending) = match self.stage {
             Stage::Rest => {
                 let pending = session.pending(0..session.nodes());
-                self.spent += pending.len() as u64;
+                self.spent += u64::from(session.nodes()) + pending.len() as u64;
                 let Some(reference) = first_arrival(world, &pending) else { return self.give_up(now) };
                 self.stage = Stage::Ends { reference, noted: None, marks: FIRST_MARKS, next: 0 };
                 (reference, session.pending(reference.ends()))
@@ -269,7 +269,7 @@ impl Search {
         }
         *marks += 1;
         let mut pending = session.pending(0..session.nodes());
-        self.spent += 2 * pending.len() as u64;
+        self.spent += u64::from(session.nodes()) + 2 * pending.len() as u64;
         let nodes: Vec<u32> = (0..session.nodes()).collect();
         if let Some(noted) = noted {
             noted.walk.begin_to_compare(now);
