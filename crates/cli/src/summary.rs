@@ -3,7 +3,7 @@
 //! What did not occur is not mentioned: no streams, drains, pauses or congestion notifications, one kind of traffic.
 
 use netloom_record::{
-    ChannelSummary, Performance, ReorderingCount, Statistics, Status, Summary, TierSummary,
+    ChannelSummary, Performance, ReorderingCount, Skipped, Statistics, Status, Summary, TierSummary,
 };
 use netloom_study::significant;
 use netloom_units::Time;
@@ -129,6 +129,19 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         },
         count(performance.packet_hops as f64)
     );
+    if let Some(Skipped { jumps, time_ps, packet_hops, obstacle }) = &performance.skipped {
+        let what = match jumps {
+            0 => "nothing".to_owned(),
+            jumps => format!(
+                "{} and {} packet-hops of these, in {} jumps",
+                time(Time(*time_ps).as_secs_f64()),
+                count(*packet_hops as f64),
+                count(*jumps as f64)
+            ),
+        };
+        let because = obstacle.as_ref().map(|what| format!(", because of {what}")).unwrap_or_default();
+        text += &format!("skipped    {what}{because}\n");
+    }
     for warning in &summary.warnings {
         text += &format!("warning    {warning}\n");
     }

@@ -82,6 +82,6 @@ pub use model::{
     AnyScheduler, Batch, Due, DynScheduler, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled,
 };
 pub use partition::{contiguous, deferred_nodes};
-pub use session::Session;
+pub use session::{Pending, Session};
 pub use setup::{Bipartition, EngineError, Setup};
 pub use team::Rebalance;

@@ -11,10 +11,22 @@ use std::sync::Arc;
 use netloom_units::Time;
 
 use crate::engine::{END_OF_TIME, Progress, Run};
-use crate::model::{Model, NodeIndex};
+use crate::model::{Due, Model, NodeIndex};
 use crate::setup::{EngineError, Setup};
 use crate::team::{RunEnd, Team};
+use crate::wheel::Event;
 use crate::worker::Pause;
+
+/// A message or timer that is pending while a run pauses.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending<P> {
+    /// Where it is due.
+    pub node: NodeIndex,
+    /// When it is due, and whence it comes.
+    pub due: Due,
+    /// What it carries.
+    pub payload: P,
+}
 
 /// A run that pauses.
 pub struct Session<M: Model> {
@@ -65,6 +77,11 @@ impl<M: Model> Session<M> {
         self.reached
     }
 
+    /// Whether the last run was stopped by its observer.
+    pub fn is_stopped(&self) -> bool {
+        self.team.is_stopped()
+    }
+
     /// Whether nothing is left to happen before [`END_OF_TIME`].
     pub fn is_done(&self) -> bool {
         self.team.is_done()
@@ -87,6 +104,50 @@ impl<M: Model> Session<M> {
     pub fn timer(&mut self, node: NodeIndex, at: Time, payload: M::Payload) {
         assert!(at >= self.reached, "a timer for {at} when all before {} has been run", self.reached);
         self.team.set_timer(node, at, payload);
+    }
+
+    /// All that is pending for some nodes, in the order of (node, time, source, order of sending), with the nodes in the order given.
+    pub fn pending(&self, nodes: impl IntoIterator<Item = NodeIndex>) -> Vec<Pending<M::Payload>> {
+        let mut events = Vec::new();
+        nodes.into_iter().for_each(|node| self.team.add_pending(node, &mut events));
+        let pending =
+            |Event { payload, at, source, node }| Pending { node, due: Due { at, source }, payload };
+        events.into_iter().map(pending).collect()
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> NodeIndex {
+        self.team.nodes()
+    }
+
+    /// A node, brought to [`Self::reached`]: its state there depends neither on windows nor on threads, as far as the [model's](Model::advance) does not depend on how often it is called.
+    pub fn node(&mut self, node: NodeIndex) -> &mut M::Node {
+        self.team.settled(node, self.reached)
+    }
+
+    /// Sum of all [`Scheduler::tally`](crate::Scheduler::tally) calls.
+    pub fn tally(&self) -> u64 {
+        self.team.tally()
+    }
+
+    /// Jumps to an instant, with the nodes as they are, which have been brought there by other means, and with these events pending, in the order of [`Self::pending`]; `messages` count as handled on the way.
+    ///
+    /// # Panics
+    /// If that is in the past, or an event is.
+    pub fn jump(&mut self, to: Time, messages: u64, pending: &[Pending<M::Payload>]) {
+        assert!(
+            to >= self.reached && pending.iter().all(|pending| pending.due.at >= to),
+            "a jump into the past"
+        );
+        let event = |&Pending { node, due: Due { at, source }, payload }: &Pending<_>| Event {
+            payload,
+            at,
+            source,
+            node,
+        };
+        let events: Vec<_> = pending.iter().map(event).collect();
+        self.team.go_on_at(to, messages, &events);
+        self.reached = to;
     }
 
     /// Ends the run here.

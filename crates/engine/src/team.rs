@@ -319,6 +319,11 @@ impl<M: Model> Team<M> {
         self.workers.iter().fold(0, |sum, worker| sum.wrapping_add(worker.messages()))
     }
 
+    /// Sum of all [`Scheduler::tally`](crate::Scheduler::tally) calls.
+    pub(crate) fn tally(&self) -> u64 {
+        self.workers.iter().map(|worker| worker.scheduler.tally).sum()
+    }
+
     /// Sets a timer of a node, between two runs, at an instant from that on to which all has been run. Nodes must have [started](Model::start), and there is no bipartition.
     pub(crate) fn set_timer(&mut self, node: NodeIndex, at: Time, payload: P<M>) {
         let NodeLocation { partition, local } = self.locations[node as usize];
@@ -329,6 +334,54 @@ impl<M: Model> Team<M> {
         }
         scheduler.timers += 1;
         scheduler.wheel.insert_between_epochs(Event { at, source: TIMER, node: local, payload });
+    }
+
+    /// Adds all that is pending for a node between two runs, in the order of (time, source, order of sending).
+    pub(crate) fn add_pending(&self, node: NodeIndex, events: &mut Vec<Event<P<M>>>) {
+        let NodeLocation { partition, local } = self.locations[node as usize];
+        let first = events.len();
+        let wheel = &self.workers[partition as usize].scheduler.wheel;
+        wheel.look_at(local, |event| events.push(Event { node, ..*event }));
+        // Stable: one source's events of an instant are in one inbox.
+        events[first..].sort_by_key(|event| (event.at, event.source));
+    }
+
+    /// Shows a node, which is brought to the instant to which all has been run, so that its state depends on no window.
+    pub(crate) fn settled(&mut self, node: NodeIndex, now: Time) -> &mut M::Node {
+        let NodeLocation { partition, local } = self.locations[node as usize];
+        let worker = &mut self.workers[partition as usize];
+        worker.settle(local, now);
+        &mut worker.nodes[local as usize]
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn nodes(&self) -> NodeIndex {
+        narrow::<NodeIndex>(self.locations.len())
+    }
+
+    /// Goes on at `now`, with these events pending, as [`Self::pending`] gives them, after nodes have been brought there by what drives the run; `messages` more have been handled.
+    pub(crate) fn go_on_at(&mut self, now: Time, messages: u64, events: &[Event<P<M>>]) {
+        let Team { plan, workers, locations, .. } = self;
+        let threads = workers.len();
+        for worker in workers.iter_mut() {
+            let ranks = ranks(&worker.batch_order.nodes);
+            let wheel = &mut worker.scheduler.wheel;
+            *wheel = Wheel::new(ranks, threads == 1, plan.windows, plan.slots, plan.epoch);
+            wheel.begin_at(wheel.window_of(now));
+            worker.waiting_past_limit.clear();
+            worker.ran_until = now;
+        }
+        workers[0].handled += messages;
+        for &event in events {
+            let NodeLocation { partition, local } = locations[event.node as usize];
+            workers[partition as usize].scheduler.wheel.insert_between_epochs(Event { node: local, ..event });
+        }
+        for worker in workers {
+            for local in 0..narrow::<u32>(worker.nodes.len()) {
+                let next = worker.settle(local, now);
+                worker.await_next(local, next);
+            }
+        }
     }
 
     /// Whether nodes have [reported](crate::Scheduler::report) something that pauses the run and has not been [taken](Self::take_reports).

@@ -195,6 +195,20 @@ impl<P: Copy + Default> Wheel<P> {
         self.current = window;
     }
 
+    /// Shows all pending events of a node, those of a window in the order in which they were added.
+    pub(crate) fn look_at(&self, node: u32, mut each: impl FnMut(&Event<P>)) {
+        for window in self.current..=self.current + self.mask {
+            self.inboxes.look(self.slot(window), node, |event| each(&Event { node, ..*event }));
+        }
+        let beyond = self.overflow.values().flat_map(|overflow| &overflow.events);
+        beyond.filter(|event| event.node == node).for_each(each);
+    }
+
+    /// The window of an instant, where there is no bipartition.
+    pub(crate) fn window_of(&self, at: Time) -> u64 {
+        self.windows.of(at, 0)
+    }
+
     /// Takes out all that is pending: the window, the node and some of its events, in order, or none if it is scheduled without one.
     pub(crate) fn drain(mut self, mut take: impl FnMut(u64, u32, &[Event<P>])) {
         let mut events = Vec::new();
@@ -378,7 +392,7 @@ impl<P: Copy + Default> Wheel<P> {
 
     /// Adds a timer between two epochs, for an instant to which no node has come. There is no bipartition.
     pub(crate) fn insert_between_epochs(&mut self, event: Event<P>) {
-        self.insert_into(self.windows.of(event.at, 0), event);
+        self.insert_into(self.window_of(event.at), event);
     }
 
     /// Ends the current window, and of the next one the batches with ranks below `fused_end`. `is_cut`: nodes may have set timers for the rest of the current one, which is not run.

@@ -289,7 +289,7 @@ impl<M: Model> Worker<M> {
         } else {
             self.handle_large_or_cut(local, end);
         }
-        let Worker { model, nodes, ids, scheduler, limit, waiting_past_limit, .. } = self;
+        let Worker { model, nodes, ids, scheduler, waiting_past_limit, .. } = self;
         let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
         let next = loop {
             if scheduler.next_timer < end {
@@ -305,12 +305,31 @@ impl<M: Model> Worker<M> {
             waiting_past_limit.remove(&local);
         }
         match next {
-            Some(next) if next < *limit => {
+            Some(next) if next < self.limit => {
                 assert!(next >= end, "the model left undone what happens at {next}, before {end}");
-                let window = scheduler.wheel.window_of_own(next);
-                scheduler.wheel.wake(local, window);
+                let window = self.scheduler.wheel.window_of_own(next);
+                self.scheduler.wheel.wake(local, window);
             }
             Some(_) => _ = waiting_past_limit.insert(local),
+            None => {}
+        }
+    }
+
+    /// Between two runs, brings a node to `now`, up to which all has been run: nothing happens there that anybody else would notice. Returns when something happens next inside the node.
+    pub(crate) fn settle(&mut self, local: u32, now: Time) -> Option<Time> {
+        let Worker { model, nodes, ids, scheduler, .. } = self;
+        scheduler.current = CurrentNode { local, window_end: now };
+        model.advance(&mut nodes[local as usize], ids[local as usize], now, scheduler)
+    }
+
+    /// Between two runs, schedules a node in whose inside something happens next at an instant.
+    pub(crate) fn await_next(&mut self, local: u32, next: Option<Time>) {
+        match next {
+            Some(next) if next < self.limit => {
+                let wheel = &mut self.scheduler.wheel;
+                wheel.wake(local, wheel.window_of(next));
+            }
+            Some(_) => _ = self.waiting_past_limit.insert(local),
             None => {}
         }
     }

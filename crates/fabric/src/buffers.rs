@@ -3,6 +3,7 @@
 //! Packets wait in output queues; an account says how much of an input buffer they hold. [`Buffers`] answers three questions: may
 //! this packet come in, must the upstream port pause (or go on), and may a port send.
 
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Bytes, Invalid, Time};
 
 use crate::flow_control::credits::Credits;
@@ -133,6 +134,46 @@ pub(crate) struct Accounts {
     /// Per port: the time that a credit takes to the other end.
     pub(crate) delay: Vec<Time>,
     pub(crate) returns: Returns,
+}
+
+impl Recur for Buffers {
+    fn recur(&mut self, walk: &mut Walk) {
+        match self {
+            Buffers::Uncounted => {}
+            Buffers::Fixed(fixed) => {
+                let Fixed { queues: _, pause_size: _, thresholds: _, buffered, paused } = &**fixed;
+                walk.exact(*paused);
+                for &FixedAccount { bytes, most, resumes_below } in buffered {
+                    [bytes, most, resumes_below].into_iter().for_each(|bytes| walk.exact(bytes));
+                }
+            }
+            Buffers::Shared(shared) => {
+                let Shared {
+                    queues: _,
+                    pause_size: _,
+                    alpha: _,
+                    reserve: _,
+                    resume: _,
+                    pool: _,
+                    used,
+                    headroom: _,
+                    buffered,
+                    paused,
+                } = &**shared;
+                walk.exact(*used);
+                walk.exact(*paused);
+                for &SharedAccount { bytes, headroom, is_paused } in buffered {
+                    [bytes, headroom].into_iter().for_each(|bytes| walk.exact(bytes));
+                    walk.exact(is_paused);
+                }
+            }
+            Buffers::Credits(accounts) => {
+                let Accounts { queues: _, credits, buffer: _, delay: _, returns } = &mut **accounts;
+                credits.iter().for_each(|&bytes| walk.exact(bytes));
+                returns.recur(walk);
+            }
+        }
+    }
 }
 
 impl Buffers {

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use netloom_units::Time;
 use netloom_units::random::Stream;
+use netloom_units::recurrence::{Recur, Walk};
 use rand::Rng;
 
 use crate::packet::Packet;
@@ -188,6 +189,14 @@ pub struct Dropped {
     data: [u64; 2],
     /// Control packets, by cause.
     control: [u64; 2],
+}
+
+/// Nothing is dropped in a period that recurs.
+impl Recur for Dropped {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Dropped { flows: _, data, control } = self;
+        data.iter().chain(&*control).for_each(|&packets| walk.exact(packets));
+    }
 }
 
 impl Dropped {

@@ -6,8 +6,9 @@
 use std::collections::VecDeque;
 
 use netloom_units::Time;
+use netloom_units::recurrence::Walk;
 
-use crate::packet::Packet;
+use crate::packet::{Packet, SaysSeq};
 
 /// The input queues of a switch whose output queues are bounded although nothing is lost.
 #[derive(Clone, Debug)]
@@ -30,6 +31,23 @@ pub(crate) struct Waiting {
     pub(crate) port: usize,
     pub(crate) queue: usize,
     pub(crate) packet: Packet,
+}
+
+impl Inputs {
+    /// [Recur](netloom_units::recurrence).
+    pub(crate) fn recur(&mut self, says_seq: SaysSeq, walk: &mut Walk) {
+        let Inputs { queues, per_port: _, count, limit: _ } = self;
+        walk.count(*count);
+        for queue in queues {
+            walk.count(queue.len());
+            for Waiting { since, port, queue, packet } in queue {
+                walk.time(since);
+                walk.count(*port);
+                walk.count(*queue);
+                packet.recur(says_seq, walk);
+            }
+        }
+    }
 }
 
 impl Inputs {

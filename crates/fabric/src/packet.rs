@@ -1,6 +1,7 @@
 //! What crosses a channel.
 
 use netloom_units::Time;
+use netloom_units::recurrence::Walk;
 
 /// Declares what a packet is: kinds that the fabric knows, numbers for control packets between them, and the signals of links last.
 macro_rules! packet_kinds {
@@ -355,7 +356,59 @@ impl Flags {
     }
 }
 
+/// Which control packets say a sequence number of their flow, whose data go the other way, in [`Packet::by_kind`]: of others nothing is known that recurs.
+pub type SaysSeq = fn(PacketKind) -> bool;
+
+/// A number that no other flow of a run has, for the [walk](Walk::seq) through its sequence numbers.
+pub fn flow_number(src: u32, flow: u32) -> u64 {
+    u64::from(src) << u32::BITS | u64::from(flow)
+}
+
 impl Packet {
+    /// [Recurs](netloom_units::recurrence).
+    pub fn recur(&mut self, says_seq: SaysSeq, walk: &mut Walk) {
+        let Packet {
+            sent,
+            src,
+            dst,
+            flow,
+            tag,
+            slot,
+            seq,
+            by_kind,
+            serialisation,
+            size,
+            ingress,
+            kind,
+            flags,
+            trail,
+        } = self;
+        walk.exact(kind.index() as u64);
+        walk.exact(u64::from(*src) << u32::BITS | u64::from(*dst));
+        walk.exact(u64::from(*flow) << u32::BITS | u64::from(*tag));
+        walk.exact(u64::from(*slot) << u32::BITS | u64::from(*serialisation));
+        let rest = u64::from(*size) << 48 | u64::from(*ingress) << 32 | u64::from(flags.0) << 16;
+        walk.exact(rest | u64::from(trail.0));
+        match *kind {
+            PacketKind::Data => {
+                walk.time(sent);
+                walk.seq(flow_number(*src, *flow), seq);
+                walk.exact(by_kind.0);
+            }
+            PacketKind::Pause | PacketKind::Credit => {
+                walk.last(sent);
+                walk.exact(*seq);
+                walk.exact(by_kind.0);
+            }
+            kind if kind.is_control() && says_seq(kind) => {
+                walk.time(sent);
+                walk.seq(flow_number(*dst, *flow), seq);
+                walk.seq(flow_number(*dst, *flow), &mut by_kind.0);
+            }
+            _ => walk.refuse("a protocol with packets of its own, trimmed or returned packets"),
+        }
+    }
+
     /// Nobody's packet, of no size: the rest of a struct literal.
     pub const EMPTY: Packet = Packet {
         sent: Time::ZERO,

@@ -1,8 +1,9 @@
 //! The queues of all ports of a node, in one store.
 
 use netloom_units::prefetch;
+use netloom_units::recurrence::Walk;
 
-use crate::packet::Packet;
+use crate::packet::{Packet, SaysSeq};
 
 const NONE: u32 = u32::MAX;
 
@@ -42,6 +43,21 @@ pub(crate) struct Popped<'q> {
 
 /// This many lie in a line of the cache.
 const FIFOS_OF_A_LINE: usize = 64 / size_of::<Fifo>();
+
+impl Queues {
+    /// [Recur](netloom_units::recurrence), queue by queue, in the order of packets: where they lie says nothing.
+    pub(crate) fn recur(&mut self, says_seq: SaysSeq, walk: &mut Walk) {
+        let Queues { fifos, store, free: _ } = self;
+        for Fifo { head, tail: _, bytes } in fifos {
+            walk.exact(*bytes);
+            let mut place = *head;
+            while let Some(Place { packet, next }) = store.get_mut(place as usize) {
+                packet.recur(says_seq, walk);
+                place = *next;
+            }
+        }
+    }
+}
 
 impl Queues {
     /// Empty queues.

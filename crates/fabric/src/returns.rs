@@ -5,6 +5,7 @@
 //! are noted, and put in order when all ports have reached the same instant.
 
 use netloom_units::Time;
+use netloom_units::recurrence::{Recur, Walk};
 
 /// What a node's input buffers owe to the ports that fill them.
 #[derive(Clone, Debug)]
@@ -38,6 +39,25 @@ fn is_cut(cut: &[u16], port: u16) -> bool {
 
 /// What has left: when, from which port and queue, how much.
 type Left = (Time, u32, u32);
+
+impl Recur for Returns {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Returns { queues: _, batch: _, accounts, left, of_batches, cut } = self;
+        for &Account { owed, noted } in &*accounts {
+            walk.exact(owed);
+            walk.exact(noted);
+        }
+        walk.count(left.len());
+        for (at, account, bytes) in left {
+            walk.time(at);
+            walk.exact(*account);
+            walk.exact(*bytes);
+        }
+        if !of_batches.is_empty() || !cut.is_empty() {
+            walk.pass_over();
+        }
+    }
+}
 
 impl Returns {
     /// Nothing is owed yet. `batch` must leave room for a packet in the buffer, or a sender may wait for ever.

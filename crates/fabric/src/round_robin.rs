@@ -1,5 +1,7 @@
 //! Deficit round robin (Shreedhar and Varghese, SIGCOMM'95).
 
+use netloom_units::recurrence::{Recur, Walk};
+
 /// The service state of the queues of one port: which one is served, and how much each may still send.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
@@ -7,6 +9,14 @@ pub struct RoundRobin {
     current: usize,
     /// Bytes that each may still send.
     deficit: Vec<u32>,
+}
+
+impl Recur for RoundRobin {
+    fn recur(&mut self, walk: &mut Walk) {
+        let RoundRobin { current, deficit } = self;
+        walk.count(*current);
+        deficit.iter().for_each(|&bytes| walk.exact(bytes));
+    }
 }
 
 impl RoundRobin {

@@ -2,6 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
+/// What of a run was not gone through, as it was known to go like what had been before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Skipped {
+    /// How often something was skipped.
+    pub jumps: u64,
+    /// Simulated time, in picoseconds.
+    pub time_ps: u64,
+    /// Packets times the channels they crossed meanwhile.
+    pub packet_hops: u64,
+    /// What kept all else from being skipped, if something of the scenario did.
+    pub obstacle: Option<String>,
+}
+
 /// What a run cost. It differs from run to run, so it lies apart from the summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,6 +32,9 @@ pub struct Performance {
     pub packet_hops_per_s: Option<f64>,
     /// Largest resident memory of the process so far, in bytes; `null` where the system does not say.
     pub peak_memory_bytes: Option<u64>,
+    /// What was skipped, in a run that may skip what recurs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<Skipped>,
 }
 
 impl Performance {
@@ -30,6 +47,7 @@ impl Performance {
             packet_hops,
             packet_hops_per_s: (wall_s > 0.0).then(|| packet_hops as f64 / wall_s),
             peak_memory_bytes: peak_memory(),
+            skipped: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use netloom_record::{Performance, Records, Status, Summary};
-use netloom_sim::{Completion, Driven, Order, Ticket};
+use netloom_sim::{Completion, Driven, Finished, Order, Ticket};
 use netloom_units::{Invalid, Time};
 use netloom_workload::ScaleUpWiring;
 
@@ -115,11 +115,14 @@ impl DrivenRun {
     /// If it comes to no good end, or a packet was lost track of.
     pub fn finish(self) -> Result<DrivenResult, RunError> {
         let DrivenRun { run, scenario, warnings, switches, spent } = self;
-        let records = run.finish()?.records;
+        let Finished { records, skipped, .. } = run.finish()?;
         let summary = Summary::new(&records, &summary_options(&scenario), Status::Complete)?;
         let summary = warned(&scenario, warnings, switches, summary, &records);
         let hops = records.totals.packet_hops;
-        let performance = Performance::new(env!("CARGO_PKG_VERSION"), 1, spent.as_secs_f64(), hops);
+        let performance = Performance {
+            skipped,
+            ..Performance::new(env!("CARGO_PKG_VERSION"), 1, spent.as_secs_f64(), hops)
+        };
         let scenario = scenario.to_toml().map_err(Problems::from)?;
         Ok(DrivenResult { scenario, ran: Ran { summary, performance }, records })
     }

@@ -139,7 +139,10 @@ fn simulate_streamed(
     let summary = Summary::of(counted.tally, &finished.records, status)?;
     let summary = warned(scenario, warnings, switches, summary, &finished.records);
     let hops = finished.records.totals.packet_hops;
-    let performance = Performance::new(env!("CARGO_PKG_VERSION"), narrow::<u32>(threads), wall_s, hops);
+    let performance = Performance {
+        skipped: finished.skipped,
+        ..Performance::new(env!("CARGO_PKG_VERSION"), narrow::<u32>(threads), wall_s, hops)
+    };
     Ok((Ran { summary, performance }, finished.records))
 }
 

@@ -30,6 +30,8 @@ pub struct Scenario {
     pub name: String,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Whether what recurs is skipped, with the same outcome.
+    pub fast: bool,
     /// What is wired to what.
     pub topology: Topology,
     /// The NICs of servers that have several; absent: each host of the network has one.
@@ -56,6 +58,7 @@ impl Default for Scenario {
         Scenario {
             name: "scenario".to_owned(),
             seed: 1,
+            fast: false,
             topology: Topology::FatTree(FatTree::default()),
             servers: None,
             fabric: Fabric::default(),
@@ -74,6 +77,8 @@ impl Default for Scenario {
 struct Written<'a> {
     name: &'a str,
     seed: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    fast: bool,
     topology: &'a Topology,
     #[serde(skip_serializing_if = "Option::is_none")]
     servers: Option<&'a Servers>,
@@ -169,6 +174,7 @@ impl Scenario {
         Written {
             name: &self.name,
             seed: self.seed,
+            fast: self.fast,
             topology: &self.topology,
             servers: self.servers.as_ref(),
             fabric: &self.fabric,
@@ -186,6 +192,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let mut root = Section::new(document, "", problems)?;
     let name = root.required_node("name");
     let seed = root.required("seed");
+    let fast = root.value("fast", false);
     let topology = root.required("topology");
     let servers = root.value("servers", None);
     let fabric = root.required_node("fabric");
@@ -205,6 +212,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     Some(Scenario {
         name: name?,
         seed: seed?,
+        fast: fast?,
         topology: topology?,
         servers: servers?,
         fabric: fabric?,

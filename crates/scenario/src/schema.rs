@@ -65,7 +65,14 @@ pub(crate) fn head() -> Map<String, Value> {
         "description": "Seed of every random choice.",
         "type": "integer", "minimum": 0, "maximum": i64::MAX,
     });
-    [("name", name), ("seed", seed)].into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
+    let fast = json!({
+        "description": "Whether what recurs is skipped: stretches of the run that are known to go like those before them. The outcome is the same.",
+        "type": "boolean", "default": false,
+    });
+    [("name", name), ("seed", seed), ("fast", fast)]
+        .into_iter()
+        .map(|(name, schema)| (name.to_owned(), schema))
+        .collect()
 }
 
 /// The schemas of a scenario's fields; what they refer to is left in the generator.

@@ -22,6 +22,8 @@ pub struct SimConfig {
     pub measure: Measure,
     /// Seed of everything random in the run; the workload has its own.
     pub seed: u64,
+    /// Whether what recurs is skipped, with the same outcome.
+    pub fast: bool,
 }
 
 impl Default for SimConfig {
@@ -34,6 +36,7 @@ impl Default for SimConfig {
             faults: Vec::new(),
             measure: Measure::default(),
             seed: 1,
+            fast: false,
         }
     }
 }

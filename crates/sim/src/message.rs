@@ -3,9 +3,10 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{Credit, Departure, Packet, Wire};
 use netloom_topology::PortId;
+use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Time};
 
-use crate::protocol::Timer;
+use crate::protocol::{Timer, says_seq};
 
 /// What travels, and what nodes set timers for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,6 +43,32 @@ pub(crate) enum Message {
 }
 
 impl Message {
+    /// Whether it is due at an instant that the workload or the network has set, rather than some time after something.
+    pub(crate) fn comes_by_the_clock(&self) -> bool {
+        use Message::{Link, Order, Part, Start, Wake};
+        matches!(self, Start | Order { .. } | Wake | Part { .. } | Link { .. })
+    }
+
+    /// [Recurs](netloom_units::recurrence). What comes by the clock stays the same as long as it has not come.
+    pub(crate) fn recur(&mut self, walk: &mut Walk) {
+        match self {
+            Message::Packet(packet) => packet.recur(says_seq, walk),
+            Message::Interrupt => walk.exact(1u32),
+            Message::AckDelay { receiver } => walk.exact(*receiver),
+            Message::Start
+            | Message::Order { .. }
+            | Message::Wake
+            | Message::Part { .. }
+            | Message::Link { .. } => {}
+            // Alarms.
+            Message::FlowTimer { .. } | Message::Nic { .. } => {}
+            Message::PauseLimit { .. }
+            | Message::Reorder { .. }
+            | Message::Grant(_)
+            | Message::Protocol(_) => walk.refuse("a protocol with timers of its own"),
+        }
+    }
+
     /// The packet, if it is one that crosses the channel rather than something beside it.
     pub(crate) fn packet(&self) -> Option<&Packet> {
         match self {

@@ -8,6 +8,7 @@ use netloom_engine::{
 use netloom_fabric::{Packet, Ports};
 use netloom_topology::NodeId;
 use netloom_units::Time;
+use netloom_units::recurrence::Walk;
 use netloom_workload::HostWork;
 
 use crate::ctx::Ctx;
@@ -79,6 +80,25 @@ impl Node {
             Node::Switch(switch) => Some(&switch.ports),
             Node::Untouched => None,
             Node::Server(_) | Node::InServer => unreachable!("servers are taken apart before"),
+        }
+    }
+
+    /// [Recurs](netloom_units::recurrence). It must have come to `now`.
+    pub(crate) fn recur(&mut self, now: Time, walk: &mut Walk) {
+        match self {
+            Node::Host(host) => {
+                walk.exact(1u32);
+                host.recur(now, walk);
+            }
+            Node::Switch(switch) => {
+                walk.exact(2u32);
+                switch.recur(now, walk);
+            }
+            Node::Untouched | Node::InServer => walk.exact(0u32),
+            Node::Server(server) => {
+                walk.exact(3u32);
+                server.recur(now, walk);
+            }
         }
     }
 

@@ -132,7 +132,7 @@ fn packets_are_released_while_input_buffers_are_paused() {
             Pattern::AllToAll(AllToAll { size: Bytes(128 << 10).into(), window, ..AllToAll::default() });
         let records = run(network.clone(), sim, plan(pattern, &network, 1));
         flushes += records.totals.conweave.unwrap().flushes;
-        pauses += records.channels.iter().map(|channel| u64::from(channel.pauses)).sum::<u64>();
+        pauses += records.channels.iter().map(|channel| channel.pauses).sum::<u64>();
     }
     assert!(flushes > 0 && pauses > 0, "{flushes} flushes, {pauses} pauses");
 }

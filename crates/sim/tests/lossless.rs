@@ -236,6 +236,7 @@ proptest! {
                 windows: vec![Window { name: "all".into(), from: Time::ZERO, until: Time::from_ms(900) }],
                 ..Measure::default()
             },
+            ..SimConfig::default()
         };
         mark(&mut config);
         tell(&mut config);

@@ -1,5 +1,7 @@
 //! What a flow has to send, cut into packets.
 
+use netloom_units::recurrence::Walk;
+
 use crate::stream::Stream;
 
 /// The bytes of a flow as numbered packets: a known number of bytes, or a stream that is extended while it is open.
@@ -16,6 +18,20 @@ pub(crate) struct Content {
 }
 
 impl Content {
+    /// [Recurs](netloom_units::recurrence) as what a flow has to send, of which `next` is next: until the last packet, which may be short, and says that it is the last.
+    pub(crate) fn recur(&mut self, flow: u64, next: u32, walk: &mut Walk) {
+        let Content { syn, bytes, count, stream } = self;
+        walk.exact(*syn);
+        walk.exact(*bytes);
+        walk.ends(flow, next, *count);
+        if next < *syn {
+            walk.pass_over();
+        }
+        if stream.is_some() {
+            walk.refuse("a stream of frames");
+        }
+    }
+
     /// That many bytes, in full packets and one of what remains.
     #[expect(
         clippy::cast_possible_truncation,

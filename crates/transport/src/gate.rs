@@ -1,5 +1,6 @@
 //! What a sender may do: between what a flow has to send and its NIC stands a gate.
 
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Rate, Time};
 
 /// Lets the packets of one flow out as far as its congestion control allows:
@@ -21,6 +22,26 @@ pub(crate) struct Gate {
     /// Earliest departure of the next packet.
     opens: Time,
     limit: Option<Box<Limit>>,
+}
+
+impl Recur for Gate {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Gate { window, credit, opens, limit } = self;
+        walk.exact(*window);
+        walk.exact(*credit);
+        walk.since(opens);
+        match limit.as_deref_mut() {
+            None => walk.exact(0u32),
+            // What has been sent ahead is a number of bits, which comes back only where the rate divides evenly: then it does.
+            Some(Limit::Paid(RateLimit { rate, debt, settled, ready })) => {
+                walk.exact(*rate);
+                walk.exact(*debt);
+                walk.time(settled);
+                walk.time(ready);
+            }
+            Some(Limit::Fixed(rate)) => walk.exact(rate.0),
+        }
+    }
 }
 
 /// How a rate spaces packets.

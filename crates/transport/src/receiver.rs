@@ -4,6 +4,7 @@ mod headers;
 mod sacks;
 
 use netloom_units::Time;
+use netloom_units::recurrence::{Recur, Walk};
 
 use crate::config::Transport;
 use crate::reliability::Takes;
@@ -104,7 +105,71 @@ pub struct Receiver {
     pub seen: Seen,
 }
 
+impl Recur for Seen {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Seen {
+            completed,
+            delivered,
+            packets,
+            headers,
+            marks,
+            ooo_packets,
+            max_ood,
+            max_resequencing,
+            path_changes,
+        } = self;
+        if walk.is_some(completed) {
+            walk.exact(completed.unwrap_or_default().0);
+        }
+        walk.sum(delivered);
+        walk.sum(packets);
+        walk.sum32(headers);
+        walk.sum(marks);
+        walk.sum(ooo_packets);
+        walk.exact(*max_ood);
+        walk.exact(*max_resequencing);
+        walk.sum32(path_changes);
+    }
+}
+
 impl Receiver {
+    /// [Recurs](netloom_units::recurrence) as the receiver of a flow of this number.
+    pub fn recur(&mut self, flow: u64, walk: &mut Walk) {
+        let Receiver {
+            received,
+            count,
+            unacknowledged,
+            asked,
+            last_marked,
+            owes,
+            notified,
+            last_path,
+            resequencing,
+            seen,
+        } = self;
+        received.recur(flow, walk);
+        // Its last packet has come: an end is near.
+        if count.is_some() {
+            walk.pass_over();
+        }
+        walk.exact(*unacknowledged);
+        // What was asked for and has come is not asked for again.
+        walk.passed(asked.0, received.base().saturating_sub(1));
+        walk.since(&mut asked.1);
+        walk.exact(*last_marked);
+        walk.exact(*owes);
+        if walk.is_some(notified)
+            && let Some(at) = notified
+        {
+            walk.time(at);
+        }
+        if walk.is_some(last_path) {
+            walk.exact(last_path.unwrap_or_default());
+        }
+        walk.exact(*resequencing);
+        seen.recur(walk);
+    }
+
     /// A data packet arrived.
     #[inline(always)]
     pub fn on_data(&mut self, transport: &Transport, arrival: Arrival) -> Answer {

@@ -13,6 +13,7 @@
 use std::collections::VecDeque;
 
 use netloom_units::Time;
+use netloom_units::recurrence::Walk;
 
 use crate::config::Transport;
 use crate::reliability::{GivesUp, LossDetection};
@@ -128,6 +129,76 @@ pub(crate) enum Due {
 }
 
 impl Recovery {
+    /// [Recurs](netloom_units::recurrence) as what is remembered of a flow.
+    pub(crate) fn recur(&mut self, flow: u64, walk: &mut Walk) {
+        let Recovery {
+            departures,
+            first,
+            arrived,
+            packets,
+            base,
+            lost,
+            resend,
+            latest,
+            latest_rtt,
+            highest,
+            reorders,
+            window,
+            window_round,
+            persistence,
+            recover,
+            backoff,
+            progress,
+            probed,
+            probe,
+            repaired,
+            rerouted,
+            trims,
+            sacks,
+        } = self;
+        // Departures are numbered on their own.
+        let of_departures = flow | 1 << 63;
+        walk.seq(of_departures, first);
+        walk.count(departures.len());
+        for Departure { at, seq, state } in departures {
+            walk.time(at);
+            walk.seq(flow, seq);
+            walk.exact(*state as u8);
+        }
+        walk.exact(*arrived);
+        walk.seq(flow, base);
+        walk.count(packets.len());
+        for Packet { departure, is_acked, is_lost, again, sends } in packets {
+            walk.seq(of_departures, departure);
+            [*is_acked, *is_lost, *again].into_iter().for_each(|is| walk.exact(is));
+            walk.exact(*sends);
+        }
+        // While something is lost or repaired a period ends with that.
+        walk.exact(*lost);
+        if *lost > 0 || probed.is_some() || probe.is_some() || repaired.is_some() {
+            walk.pass_over();
+        }
+        // The lowest number that may be lost: one that was passed says as much as the base.
+        walk.passed(*resend, *base);
+        walk.time(latest);
+        walk.exact(latest_rtt.0);
+        walk.seq(flow, highest);
+        walk.exact(*reorders);
+        walk.exact(*window);
+        walk.passed(*window_round, *base);
+        walk.exact(*persistence);
+        walk.passed(*recover, *base);
+        walk.exact(*backoff);
+        walk.time(progress);
+        if rerouted.is_some() {
+            walk.pass_over();
+        }
+        walk.exact(*trims);
+        if sacks.is_some() {
+            walk.refuse("the ACKs with bitmaps");
+        }
+    }
+
     /// `reorders` says whether packets are known to overtake each other from the start.
     pub(crate) fn new(reorders: bool, now: Time) -> Self {
         Recovery {

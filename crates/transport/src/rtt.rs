@@ -1,6 +1,7 @@
 //! Round-trip times of one flow.
 
 use netloom_units::Time;
+use netloom_units::recurrence::{Recur, Walk};
 
 use crate::config::TransportOptions;
 
@@ -10,6 +11,17 @@ pub(crate) struct Rtt {
     smoothed: Option<Time>,
     variation: Time,
     least: Time,
+}
+
+impl Recur for Rtt {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Rtt { smoothed, variation, least } = self;
+        if walk.is_some(smoothed) {
+            walk.exact(smoothed.unwrap_or_default().0);
+        }
+        walk.exact(variation.0);
+        walk.exact(least.0);
+    }
 }
 
 impl Default for Rtt {

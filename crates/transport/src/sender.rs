@@ -7,6 +7,7 @@ mod sacks;
 mod subflow;
 mod trimmed;
 
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Bytes, Rate, Time};
 
 use crate::config::Transport;
@@ -108,7 +109,60 @@ pub struct Sender {
     pub counts: SendCounts,
 }
 
+impl Recur for SendCounts {
+    fn recur(&mut self, walk: &mut Walk) {
+        let SendCounts { packets, retransmissions, returned_to_sender, timeouts, cnps } = self;
+        walk.sum(packets);
+        walk.sum(retransmissions);
+        walk.sum32(returned_to_sender);
+        walk.sum32(timeouts);
+        walk.sum32(cnps);
+    }
+}
+
 impl Sender {
+    /// [Recurs](netloom_units::recurrence) as the sender of a flow of this number.
+    pub fn recur(&mut self, flow: u64, walk: &mut Walk) {
+        let Sender {
+            content,
+            next,
+            acked,
+            in_flight,
+            gate,
+            control,
+            base_rtt,
+            rtt,
+            recovery,
+            at_once,
+            asks,
+            asked,
+            opening,
+            learns,
+            counts,
+        } = self;
+        walk.seq(flow, next);
+        content.recur(flow, *next, walk);
+        acked.recur(flow, walk);
+        walk.exact(*in_flight);
+        gate.recur(walk);
+        control.recur(walk);
+        walk.exact(base_rtt.0);
+        rtt.recur(walk);
+        if walk.is_some(recovery)
+            && let Some(recovery) = recovery
+        {
+            recovery.recur(flow, walk);
+        }
+        [*at_once, *asks, *learns].into_iter().for_each(|is| walk.exact(is));
+        if asked.is_some() {
+            walk.refuse("a sender that asks for credit");
+        }
+        if opening.is_some() {
+            walk.pass_over();
+        }
+        counts.recur(walk);
+    }
+
     /// A flow of `bytes` (at least 1) that begins at `now`.
     pub fn new(transport: &Transport, bytes: Bytes, path: PathFacts, now: Time) -> Self {
         Self::begin(transport, Content::new(bytes.0, transport.options.mtu.0), path, now).greet(transport)

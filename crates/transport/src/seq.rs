@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use netloom_units::recurrence::Walk;
+
 /// A set of packet numbers that contains everything below [`base`](Self::base), and few numbers above.
 ///
 /// Numbers up to 63 above the base cost no memory beyond the struct.
@@ -15,6 +17,15 @@ pub struct SeqSet {
 }
 
 impl SeqSet {
+    /// [Recurs](netloom_units::recurrence) as the set of numbers of a flow.
+    pub(crate) fn recur(&mut self, flow: u64, walk: &mut Walk) {
+        let SeqSet { base, near, far } = self;
+        walk.seq(flow, base);
+        walk.exact(*near);
+        walk.count(far.len());
+        far.iter().for_each(|&word| walk.exact(word));
+    }
+
     /// The lowest number not in the set.
     #[inline]
     pub fn base(&self) -> u32 {

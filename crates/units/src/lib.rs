@@ -11,7 +11,7 @@
 //!
 //! The [`kind`] module lets a closed set of named alternatives (routing selectors, traffic patterns, …) carry
 //! their parameters, defaults, reader and documentation in one place. [`Invalid`] is the error of every check of a
-//! parameter, [`Histogram`] counts values of many magnitudes, [`memory`] says how much of that there is, [`names`] finds the nearest valid word, [`narrow()`] makes numbers smaller, and [`random`] lists every stream of random numbers.
+//! parameter, [`Histogram`] counts values of many magnitudes, [`memory`] says how much of that there is, [`names`] finds the nearest valid word, [`narrow()`] makes numbers smaller, [`random`] lists every stream of random numbers, and [`recurrence`] says what of a state recurs.
 //!
 //! ```
 //! use netloom_units::{Bytes, Rate, Time};
@@ -34,6 +34,7 @@ mod narrow;
 mod prefetch;
 mod quantity;
 pub mod random;
+pub mod recurrence;
 
 pub use histogram::Histogram;
 pub use invalid::Invalid;

@@ -17,6 +17,13 @@ pub(crate) fn explain(args: &ScenarioArgs) -> Result<(), Failure> {
         text += "\n# The workload:\n";
         ready.work.iter().for_each(|line| text += &format!("# {line}\n"));
     }
+    if loaded.scenario.fast {
+        text += "\n# fast: ";
+        text += &match ready.simulation.skips_nothing_because_of() {
+            Some(what) => format!("nothing is skipped, because of {what}\n"),
+            None => "what recurs is skipped, with the same outcome\n".to_owned(),
+        };
+    }
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }

@@ -7,6 +7,7 @@ mod wire;
 use std::sync::Arc;
 
 use netloom_units::random::{Node, Stream};
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Bytes, Rate, Time};
 use rand::Rng;
 
@@ -101,7 +102,75 @@ pub struct Port {
     sums: bool,
 }
 
+impl Recur for Rare {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Rare { losses, pause, drain, special, marking } = self;
+        losses.recur(walk);
+        pause.recur(walk);
+        if drain.is_some() {
+            walk.refuse("a load that ends before the run");
+        }
+        if let Some(Special { ecn: _, faults, changes, odd: _, telemetry, estimator }) = special.as_deref() {
+            if faults.is_some() || changes.is_some() {
+                walk.refuse("a channel with faults");
+            }
+            if telemetry.is_some() {
+                walk.refuse("in-band telemetry");
+            }
+            if estimator.is_some() {
+                walk.refuse("estimates of the ports' rates");
+            }
+        }
+        if walk.is_some(marking)
+            && let Some(stream) = marking
+        {
+            walk.stream(stream);
+        }
+    }
+}
+
 impl Port {
+    /// [Recurs](netloom_units::recurrence). The port must have come to `now`.
+    pub(crate) fn recur(&mut self, now: Time, walk: &mut Walk) {
+        // What has been handed on early and has begun since is not among it, whenever the port was last asked.
+        let waiting = self.early_from(now);
+        self.queued -= (u64::from(self.early) - waiting) * u64::from(self.sending);
+        self.early = u8::try_from(waiting).unwrap_or(u8::MAX);
+        let Port {
+            free_at,
+            occupied,
+            paused,
+            queued,
+            watch_from,
+            latency: _,
+            pace: _,
+            head: _,
+            first_queue: _,
+            channel: _,
+            sending,
+            peer: _,
+            stats,
+            rare,
+            to: _,
+            rank: _,
+            early,
+            sums: _,
+        } = self;
+        walk.since(free_at);
+        walk.exact(*occupied);
+        walk.exact(*paused);
+        walk.exact(*queued);
+        walk.exact(watch_from.0);
+        walk.exact(*sending);
+        stats.recur(walk);
+        if walk.is_some(rare)
+            && let Some(rare) = rare
+        {
+            rare.recur(walk);
+        }
+        walk.exact(*early);
+    }
+
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a node has at most 65,535 ports: NetworkBuilder::build, of at most 31 queues each"

@@ -1,6 +1,7 @@
 //! What a port has seen.
 
 use netloom_units::Time;
+use netloom_units::recurrence::{Recur, Walk};
 
 use super::Port;
 use super::early::EarlyBeyond;
@@ -45,6 +46,35 @@ pub(crate) struct Traffic {
     pub(crate) packets: u64,
     pub(crate) max_queue: u64,
     pub(crate) busy: Time,
+}
+
+impl Recur for Traffic {
+    fn recur(&mut self, walk: &mut Walk) {
+        // It is packed, so that nothing can refer to its parts.
+        let Traffic { mut bytes, mut waiting, mut packets, max_queue, mut busy } = *self;
+        walk.sum(&mut bytes);
+        walk.sum128(&mut waiting);
+        walk.sum(&mut packets);
+        walk.exact(max_queue);
+        walk.sum_time(&mut busy);
+        *self = Traffic { bytes, waiting, packets, max_queue, busy };
+    }
+}
+
+impl Recur for Losses {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Losses { drops, lost, marks, trims, returned_to_sender } = self;
+        [drops, lost, marks, trims, returned_to_sender].into_iter().for_each(|packets| walk.sum(packets));
+    }
+}
+
+impl Recur for PauseTime {
+    fn recur(&mut self, walk: &mut Walk) {
+        let PauseTime { since, paused, pauses } = self;
+        walk.last(since);
+        walk.sum_time(paused);
+        walk.sum(pauses);
+    }
 }
 
 impl Traffic {

@@ -12,13 +12,14 @@ mod start;
 mod trimming;
 
 use netloom_units::Time;
+use netloom_units::recurrence::{Recur, Walk};
 
 use self::departures::Departures;
 use self::start::{Output, Transmitter};
 use crate::buffers::Buffers;
 use crate::faults::Dropped;
 use crate::inputs::Inputs;
-use crate::packet::Packet;
+use crate::packet::{Packet, SaysSeq};
 use crate::port::{LAST_RANK, Port, PortQueue, PortSpec, RING, Wire};
 use crate::queues::Queues;
 use crate::round_robin::RoundRobin;
@@ -90,6 +91,53 @@ pub struct Ports {
 }
 
 impl Ports {
+    /// [Recur](netloom_units::recurrence). They must have [come](Self::advance) to `now`.
+    pub fn recur(&mut self, now: Time, says_seq: SaysSeq, walk: &mut Walk) {
+        let Ports {
+            ports,
+            queues,
+            waiting,
+            service,
+            buffers,
+            dropped,
+            inputs,
+            is_ordered,
+            departures: _,
+            has_cuts,
+            is_host: _,
+        } = self;
+        for port in ports {
+            port.recur(now, walk);
+            if !walk.goes_on() {
+                return;
+            }
+        }
+        queues.recur(says_seq, walk);
+        waiting.iter().for_each(|&bits| walk.exact(bits));
+        for ServiceState { round_robin, control_sent } in service {
+            round_robin.recur(walk);
+            walk.exact(*control_sent);
+        }
+        buffers.recur(walk);
+        if walk.is_some(dropped)
+            && let Some(dropped) = dropped
+        {
+            dropped.recur(walk);
+        }
+        if let Some(inputs) = inputs {
+            inputs.recur(says_seq, walk);
+        }
+        walk.exact(*is_ordered);
+        if *has_cuts {
+            walk.refuse("links that are cut under flow control");
+        }
+        if *is_ordered {
+            // They follow from the ports.
+            self.is_ordered = false;
+            self.order();
+        }
+    }
+
     /// Idle ports of a switch or a host, in the order of the specs.
     pub fn new(specs: impl IntoIterator<Item = PortSpec>, rules: &Rules, is_host: bool) -> Self {
         let specs: Vec<PortSpec> = specs.into_iter().collect();

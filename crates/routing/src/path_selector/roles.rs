@@ -71,6 +71,11 @@ impl Roles {
         self.0[carries as usize]
     }
 
+    /// Whether packets of all kinds go by what they carry alone.
+    pub(super) fn are_fixed(self) -> bool {
+        self.0.iter().all(|role| matches!(role, Role::Hash | Role::Label | Role::Static))
+    }
+
     pub(super) fn fast_path(self) -> FastPath {
         match self.0 {
             [Role::Hash, Role::Hash, Role::Hash] => FastPath::Hash,

@@ -106,6 +106,11 @@ impl SwitchPathSelector {
         self.runs.take_flowlets()
     }
 
+    /// Whether what it does to a packet depends on the packet alone, so that it keeps nothing that would have to [recur](netloom_units::recurrence).
+    pub fn recurs(&self) -> bool {
+        self.roles.are_fixed()
+    }
+
     /// How ports are chosen before packets are handled, if all paths are minimal.
     #[inline(always)]
     pub fn fast_path(&self) -> FastPath {

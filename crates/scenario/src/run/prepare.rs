@@ -148,6 +148,7 @@ fn build(scenario: &Scenario, document: &Node) -> Result<Built, Problems> {
         faults,
         measure: scenario.measure.clone(),
         seed: scenario.seed,
+        fast: scenario.fast,
     };
     Ok(Built { network, config, plan, outline })
 }

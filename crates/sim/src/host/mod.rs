@@ -17,6 +17,7 @@ pub(crate) mod nic;
 pub(crate) mod nic_queue;
 pub(crate) mod pacing;
 pub(crate) mod receivers;
+pub(crate) mod recur;
 pub(crate) mod reorder;
 pub(crate) mod reorder_buffer;
 pub(crate) mod rx;

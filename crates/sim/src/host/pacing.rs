@@ -3,6 +3,7 @@
 
 use netloom_fabric::{Packet, PacketKind};
 use netloom_units::Time;
+use netloom_units::recurrence::{Recur, Walk};
 
 use crate::message::Message;
 
@@ -27,6 +28,16 @@ pub(crate) enum Eligible {
     One(u32, Time),
     /// None of them before then.
     None(Time),
+}
+
+impl Recur for Paces {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Paces { from, quiet_until, changed } = self;
+        walk.count(from.len());
+        from.iter_mut().for_each(|from| walk.since(from));
+        walk.since(quiet_until);
+        walk.exact(changed.map_or(u64::MAX, u64::from));
+    }
 }
 
 impl Paces {

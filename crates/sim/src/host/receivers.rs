@@ -1,11 +1,12 @@
 //! The receiving ends of a host's flows. Once all of a flow has arrived, only what was seen of it is kept until many together are handed
 //! in; then its number of packets, which answers late duplicates, soon [in few bytes](FinishedFlows).
 
-use netloom_fabric::Packet;
+use netloom_fabric::{Packet, flow_number};
 use netloom_record::{ReceiverRecord, SeriesWriter};
 use netloom_routing::FlowKey;
 use netloom_transport::{Receiver, Seen};
 use netloom_units::memory::push_few;
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Time, narrow, prefetch_whole};
 use rustc_hash::FxHashMap;
 
@@ -206,6 +207,34 @@ fn record(key: FlowKey, seen: &Seen, (before_warm_up, in_drain): (u64, u64)) -> 
         max_ood: seen.max_ood,
         max_resequencing: seen.max_resequencing,
         path_changes: seen.path_changes,
+    }
+}
+
+impl Recur for Active {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Active { key, receiver, drained, meter } = self;
+        let number = flow_number(key.src, key.flow);
+        walk.exact(number);
+        receiver.recur(number, walk);
+        walk.sum(drained);
+        if meter.is_some() {
+            walk.refuse("what is measured of flows over time");
+        }
+    }
+}
+
+/// Of flows of which all has come nothing follows, unless one more comes.
+impl Recur for Receivers {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Receivers { active, free, handed_in, done, finished, places, last: _ } = self;
+        walk.count(active.len());
+        active.iter_mut().for_each(|active| active.recur(walk));
+        walk.count(free.len());
+        free.iter().for_each(|&slot| walk.exact(slot));
+        walk.count(handed_in.len());
+        walk.count(done.len());
+        walk.count(finished.as_ref().map_or(0, |finished| finished.len()));
+        walk.count(places.len());
     }
 }
 

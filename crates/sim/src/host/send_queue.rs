@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use netloom_fabric::{RoundRobin, Rules};
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Time, narrow, prefetch};
 
 /// The flows that may have something to send, or packets, by data queue.
@@ -123,6 +124,19 @@ impl<T> SendQueue<T> {
             }
         }
         if soonest < Time::MAX { Next::At(soonest) } else { Next::Never }
+    }
+}
+
+impl Recur for SendQueue<u32> {
+    fn recur(&mut self, walk: &mut Walk) {
+        let SendQueue { queues, first_shared: _, shares } = self;
+        for queue in &*queues {
+            walk.count(queue.len());
+            queue.iter().for_each(|&slot| walk.exact(slot));
+        }
+        if let Some(shares) = shares {
+            shares.recur(walk);
+        }
     }
 }
 

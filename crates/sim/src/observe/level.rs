@@ -1,6 +1,7 @@
 //! How much of something there is at a time.
 
 use netloom_units::Time;
+use netloom_units::recurrence::{Recur, Walk};
 
 /// An amount that changes: what it is, the most that it was, and its mean over time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,6 +12,16 @@ pub(crate) struct Level {
     since: Time,
     /// Amount × picoseconds until `since`.
     area: u128,
+}
+
+impl Recur for Level {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Level { now, peak, since, area } = self;
+        walk.exact(*now);
+        walk.exact(*peak);
+        walk.last(since);
+        walk.sum128(area);
+    }
 }
 
 impl Level {

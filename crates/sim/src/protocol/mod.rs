@@ -95,6 +95,11 @@ macro_rules! declare {
 
 for_all_protocols!(declare);
 
+/// Whether a control packet says a sequence number of its flow, besides that of the data packet that it answers.
+pub(crate) fn says_seq(kind: PacketKind) -> bool {
+    matches!(kind, packets::ACK | packets::NACK | packets::CNP)
+}
+
 /// The kind of which something is left that turned back at a cut link, by the kind of what is left.
 pub(crate) fn before_turning(kind: PacketKind) -> Option<PacketKind> {
     ALL.0.iter().copied().find(|&before| facts(before).turned_back == Some(kind))

@@ -34,6 +34,11 @@ pub(crate) enum Part {
 
 /// What a protocol keeps at a host.
 pub(crate) trait HostState: Debug + Default {
+    /// Whether all that it keeps is nothing, or the same in every period. Unless a protocol says so, a host that keeps something for it is not known to [recur](netloom_units::recurrence).
+    fn recurs(&self) -> bool {
+        false
+    }
+
     /// Whether it has a say in when flows send.
     #[inline(always)]
     fn gates(&self) -> bool {
@@ -53,12 +58,21 @@ pub(crate) trait HostState: Debug + Default {
     }
 }
 
-impl HostState for () {}
+impl HostState for () {
+    fn recurs(&self) -> bool {
+        true
+    }
+}
 
 /// What a protocol keeps at a switch.
 pub(crate) trait SwitchState: Debug {
     /// That of a switch which nothing has reached.
     fn new(world: &World, id: NodeId) -> Self;
+
+    /// Whether all that it keeps is nothing, or the same in every period, as [`HostState::recurs`].
+    fn recurs(&self) -> bool {
+        false
+    }
 
     /// The packets that it holds.
     fn buffered(&self) -> impl Iterator<Item = &Packet> {
@@ -68,6 +82,10 @@ pub(crate) trait SwitchState: Debug {
 
 impl SwitchState for () {
     fn new(_: &World, _: NodeId) -> Self {}
+
+    fn recurs(&self) -> bool {
+        true
+    }
 }
 
 macro_rules! states {
@@ -79,6 +97,11 @@ macro_rules! states {
         }
 
         impl AtHost {
+            /// Whether all that they keep is nothing, or the same in every period.
+            pub(crate) fn recurs(&self) -> bool {
+                $(HostState::recurs(&self.$module))&&*
+            }
+
             /// Whether any has a say in when flows send.
             #[inline(always)]
             pub(crate) fn gates(&self) -> bool {
@@ -111,6 +134,11 @@ macro_rules! states {
         }
 
         impl AtSwitch {
+            /// Whether all that they keep is nothing, or the same in every period.
+            pub(crate) fn recurs(&self) -> bool {
+                $(SwitchState::recurs(&self.$module))&&*
+            }
+
             /// That of a switch which nothing has reached.
             pub(crate) fn new(world: &World, id: NodeId) -> Self {
                 AtSwitch { $($module: SwitchState::new(world, id),)* }

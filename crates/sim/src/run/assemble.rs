@@ -94,7 +94,8 @@ impl Simulation {
             calculations: AtomicU64::new(0),
         };
         let groups = plan.groups.clone();
-        let mut simulation = Simulation { world, measure, named_channels, traced, groups, nodes: Vec::new() };
+        let mut simulation =
+            Simulation { world, measure, named_channels, traced, groups, nodes: Vec::new(), skips: false };
         simulation.nodes = simulation.make_nodes(plan).map_err(SimError::Fabric)?;
         let load_until = simulation.world.recorder.load_until;
         simulation.note_load(load_until);

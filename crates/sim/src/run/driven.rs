@@ -15,7 +15,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use netloom_engine::{END_OF_TIME, NodeIndex};
-use netloom_record::{NamedChannel, Records, Window};
+use netloom_record::{NamedChannel, Records, Skipped, Window};
 use netloom_routing::FlowKey;
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Invalid, Time};
@@ -28,6 +28,7 @@ use crate::run::collect::collect_all;
 use crate::run::error::RunError;
 use crate::run::progress::{Finished, RunProgress};
 use crate::run::simulation::Simulation;
+use crate::run::skip;
 use crate::world::World;
 
 /// A flow that was started from outside, in order of the calls.
@@ -78,6 +79,8 @@ pub struct Driven {
     windows: Vec<Window>,
     named_channels: Vec<NamedChannel>,
     groups: Vec<String>,
+    /// What is said of a run that was to skip what recurs.
+    skipped: Option<Skipped>,
     now: Time,
     earliest_start: Time,
     orders: u32,
@@ -107,8 +110,10 @@ impl Simulation {
     pub fn drive(mut self) -> Driven {
         // The driving program may offer load at any time.
         self.note_load(Time::MAX);
-        let Simulation { mut world, measure, named_channels, groups, nodes, .. } = self;
+        let Simulation { mut world, measure, named_channels, groups, nodes, skips, .. } = self;
         world.is_driven = true;
+        let obstacle = || skip::obstacle(&world).map(str::to_owned);
+        let skipped = skips.then(|| Skipped { obstacle: obstacle(), ..Skipped::default() });
         Driven {
             world: Arc::new(world),
             executor: Executor::new(nodes),
@@ -116,6 +121,7 @@ impl Simulation {
             windows: measure.windows,
             named_channels,
             groups,
+            skipped,
             now: Time::ZERO,
             earliest_start: Time::ZERO,
             orders: 0,
@@ -395,9 +401,9 @@ impl Driven {
     /// As [`Simulation::run`].
     pub fn finish(mut self) -> Result<Finished, RunError> {
         self.executor.begin(&self.world, self.reaction);
-        let Driven { world, executor, windows, named_channels, groups, now, .. } = self;
+        let Driven { world, executor, windows, named_channels, groups, skipped, now, .. } = self;
         let records = collect_all(&world, executor.finish(now, groups))?;
         let records = Records { windows, named_channels, ..records };
-        Ok(Finished { records, interrupted: false })
+        Ok(Finished { records, interrupted: false, skipped })
     }
 }

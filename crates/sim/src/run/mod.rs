@@ -16,6 +16,7 @@ pub(crate) mod lengths;
 pub(crate) mod progress;
 pub(crate) mod rows;
 pub(crate) mod simulation;
+pub(crate) mod skip;
 pub(crate) mod stall;
 pub(crate) mod trace;
 pub(crate) mod validate;

@@ -1,6 +1,6 @@
 //! Where a run stands, and how it ends.
 
-use netloom_record::Records;
+use netloom_record::{Records, Skipped};
 use netloom_units::Time;
 
 /// Where a run stands.
@@ -30,4 +30,6 @@ pub struct Finished {
     pub records: Records,
     /// Whether the observer stopped it before its end.
     pub interrupted: bool,
+    /// What was skipped because it recurs, where that was asked for.
+    pub skipped: Option<Skipped>,
 }

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use netloom_engine::{Engine, reference};
+use netloom_engine::{Engine, Progress, reference};
 use netloom_fabric::FlowControl;
-use netloom_record::{NamedChannel, Records, Sink};
+use netloom_record::{NamedChannel, Records, Sink, Skipped};
 use netloom_routing::{Forwarding, Layers};
 use netloom_topology::Network;
 use netloom_units::Time;
@@ -21,6 +21,7 @@ use crate::run::error::{RunError, SimError};
 use crate::run::final_state::FinalState;
 use crate::run::layout::setup;
 use crate::run::progress::{Finished, RunProgress};
+use crate::run::skip;
 use crate::run::stall::Stall;
 use crate::run::validate::Validated;
 use crate::world::World;
@@ -35,6 +36,8 @@ pub struct Simulation {
     pub(crate) traced: Option<(Arc<PacketTrace>, Vec<u32>)>,
     pub(crate) groups: Vec<String>,
     pub(crate) nodes: Vec<Node>,
+    /// Whether what recurs is skipped, with the same outcome.
+    pub(crate) skips: bool,
 }
 
 impl Simulation {
@@ -43,8 +46,9 @@ impl Simulation {
     /// # Errors
     /// If a part of the configuration makes no sense, does not fit the network or another part, or is not built.
     pub fn new(network: Network, config: SimConfig, plan: Plan) -> Result<Self, SimError> {
+        let skips = config.fast;
         let validated = Validated::new(&network, config, &plan)?;
-        Self::of(network, validated, plan)
+        Ok(Simulation { skips, ..Self::of(network, validated, plan)? })
     }
 
     /// Refuses what [`Self::new`] refuses. Routes are built only if something depends on which they are.
@@ -88,6 +92,14 @@ impl Simulation {
         &self.world.network
     }
 
+    /// Why nothing of the run will be skipped, as far as that can be said before it; `None` if something may.
+    pub fn skips_nothing_because_of(&self) -> Option<&'static str> {
+        if self.traced.is_some() || self.measure.sample.is_some() {
+            return Some("samples and traces");
+        }
+        skip::obstacle(&self.world)
+    }
+
     /// Runs on `threads` threads.
     ///
     /// # Errors
@@ -107,9 +119,9 @@ impl Simulation {
         mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
     ) -> Result<Finished, RunError> {
         let mut kept = Records::default();
-        let Finished { records, interrupted } = self.run_streamed(threads, &mut observe, &mut kept)?;
+        let finished = self.run_streamed(threads, &mut observe, &mut kept)?;
         let Records { flows, channels, .. } = kept;
-        Ok(Finished { records: Records { flows, channels, ..records }, interrupted })
+        Ok(Finished { records: Records { flows, channels, ..finished.records }, ..finished })
     }
 
     /// Runs as [`Self::run_observed`], but hands the records of flows and channels to `sink` instead of keeping them: there may be more than fit the memory.
@@ -123,17 +135,20 @@ impl Simulation {
         observe: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
         sink: &mut dyn Sink,
     ) -> Result<Finished, RunError> {
+        let obstacle = if self.skips { self.skips_nothing_because_of() } else { None };
+        let skips = self.skips && obstacle.is_none();
+        let mut skipped =
+            self.skips.then(|| Skipped { obstacle: obstacle.map(str::to_owned), ..Skipped::default() });
         let Simulation { world, measure, named_channels, groups, nodes, .. } = self;
         let until = measure.until.unwrap_or(Time::MAX);
         let setup = setup(&world, threads, until);
         let mut world = Arc::new(world);
-        let engine = Engine::new(Arc::clone(&world), nodes, setup)
-            .expect("packets take time: the lookahead is never zero");
         let mut stall = Stall::new(&world);
         let mut reached = Time::ZERO;
-        let run = engine.run_observed(|progress| {
+        let of_world = Arc::clone(&world);
+        let mut observe = |progress: Progress| {
             reached = progress.time;
-            if stall.is_seen(&world, progress.time, progress.messages) || world.recorder.is_broken() {
+            if stall.is_seen(&of_world, progress.time, progress.messages) || of_world.recorder.is_broken() {
                 return ControlFlow::Break(());
             }
             observe(RunProgress {
@@ -141,7 +156,16 @@ impl Simulation {
                 flows_done: progress.tally,
                 packet_hops: progress.messages,
             })
-        });
+        };
+        let run = if skips {
+            let (run, of_run) = skip::run(&world, nodes, setup, &mut observe);
+            skipped = Some(of_run);
+            run
+        } else {
+            let engine = Engine::new(Arc::clone(&world), nodes, setup);
+            engine.expect("packets take time: the lookahead is never zero").run_observed(observe)
+        };
+        drop(of_world);
         // Records take much of what the layers of a large network have taken.
         if let Some(world) = Arc::get_mut(&mut world) {
             world.forwarding.forget_beyond();
@@ -156,7 +180,7 @@ impl Simulation {
         };
         let records = collect(&world, final_state, sink)?;
         let records = Records { windows: measure.windows, named_channels, ..records };
-        Ok(Finished { records, interrupted: run.stopped })
+        Ok(Finished { records, interrupted: run.stopped, skipped })
     }
 
     /// Runs under the textbook executor, one global event heap: slow, and a check of the other.
@@ -168,6 +192,6 @@ impl Simulation {
         let (nodes, _) = reference::run(&world, nodes);
         let records = collect_all(&world, FinalState::at_the_end(nodes, groups))?;
         let records = Records { windows: measure.windows, named_channels, ..records };
-        Ok(Finished { records, interrupted: false })
+        Ok(Finished { records, interrupted: false, skipped: None })
     }
 }

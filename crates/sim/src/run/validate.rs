@@ -42,7 +42,7 @@ pub(crate) struct Validated {
 impl Validated {
     /// Refuses what does not fit.
     pub(crate) fn new(network: &Network, config: SimConfig, plan: &Plan) -> Result<Self, SimError> {
-        let SimConfig { fabric, routing, transport, faults, measure, seed } = config;
+        let SimConfig { fabric, routing, transport, faults, measure, seed, fast: _ } = config;
         transport.check().map_err(SimError::Transport)?;
         let mut transport = transport.on_the_wire();
         let parts = Parts { fabric: &fabric, routing: &routing, transport: &transport };

@@ -8,6 +8,7 @@
 //! A NIC's timers are kept here. For each of them the engine has one of this node, in the same order.
 
 pub(crate) mod nic_timers;
+pub(crate) mod recur;
 
 use netloom_engine::{AnyScheduler, DynScheduler, Scheduler};
 use netloom_routing::FlowKey;

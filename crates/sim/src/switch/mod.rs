@@ -4,6 +4,7 @@ pub(crate) mod build;
 pub(crate) mod next_hop_cache;
 pub(crate) mod pipeline;
 pub(crate) mod queueing;
+pub(crate) mod recur;
 pub(crate) mod special;
 pub(crate) mod view;
 

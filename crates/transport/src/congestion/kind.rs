@@ -6,6 +6,7 @@
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
+use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Invalid, Rate, Time};
 
 use super::pulls::Pulls;
@@ -65,6 +66,11 @@ pub(crate) trait CongestionControl: Clone + Debug {
 
     /// The sender learnt something. Returns whether that cuts the window or the rate.
     fn on_feedback(&mut self, config: &Self::Config, feedback: &Feedback, gate: &mut Gate) -> bool;
+
+    /// [Recurs](netloom_units::recurrence::Recur). Unless a kind says how its state does, a flow of it is not known to.
+    fn recur(&mut self, walk: &mut Walk) {
+        walk.refuse("a congestion control that reacts");
+    }
 
     /// A packet of that many bytes on the wire leaves. One that sets a rate must call [`Gate::on_sent`], one that needs credit [`Gate::spend`].
     fn on_sent(&mut self, now: Time, bytes: u64, gate: &mut Gate);
@@ -268,4 +274,6 @@ impl<C: Clone + Debug> CongestionControl for Still<C> {
     fn on_sent(&mut self, _: Time, _: u64, _: &mut Gate) {}
 
     fn begin_with_one(&mut self, _: &mut Gate) {}
+
+    fn recur(&mut self, _: &mut Walk) {}
 }

@@ -21,6 +21,7 @@ pub mod swift;
 pub mod timely;
 mod window;
 
+use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Invalid, Time, kinds};
 
 use crate::config::Transport;
@@ -134,6 +135,13 @@ macro_rules! congestions {
                 match (self, &transport.congestion) {
                     $((Control::$Kind(state), Congestion::$Kind(config)) => state.on_feedback(config, feedback, gate),)+
                     _ => false,
+                }
+            }
+
+            /// [Recurs](netloom_units::recurrence).
+            pub(crate) fn recur(&mut self, walk: &mut Walk) {
+                match self {
+                    $(Control::$Kind(state) => state.recur(walk),)+
                 }
             }
 

@@ -44,6 +44,10 @@ impl ReorderQueues {
 }
 
 impl SwitchState for ReorderQueues {
+    fn recurs(&self) -> bool {
+        self.queues.is_none()
+    }
+
     fn new(_: &World, _: NodeId) -> Self {
         ReorderQueues::default()
     }

@@ -34,7 +34,11 @@ pub(crate) enum PauseLimit {
 #[derive(Debug, Default)]
 pub(crate) struct PausedClasses(pub(crate) Vec<PausedClass>);
 
-impl HostState for PausedClasses {}
+impl HostState for PausedClasses {
+    fn recurs(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 /// A flow because of which its traffic class is stopped.
 #[derive(Debug)]

@@ -19,6 +19,10 @@ pub(crate) struct AtHost {
 }
 
 impl HostState for AtHost {
+    fn recurs(&self) -> bool {
+        self.queue.is_none() && self.credit.is_none() && self.requests.is_none()
+    }
+
     #[inline(always)]
     fn next_wake(&self) -> Option<Time> {
         self.requests.as_ref()?.next()

@@ -16,6 +16,10 @@ use crate::protocol::state::HostState;
 pub(crate) struct Limiters(pub(crate) Option<Box<FxHashMap<u32, Limiter>>>);
 
 impl HostState for Limiters {
+    fn recurs(&self) -> bool {
+        self.0.is_none()
+    }
+
     #[inline(always)]
     fn gates(&self) -> bool {
         self.0.as_ref().is_some_and(|limiters| !limiters.is_empty())

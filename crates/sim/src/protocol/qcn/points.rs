@@ -11,6 +11,10 @@ use crate::world::World;
 pub(crate) struct CongestionPoints(Vec<CongestionPoint>);
 
 impl SwitchState for CongestionPoints {
+    fn recurs(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn new(world: &World, id: NodeId) -> Self {
         let ports = world.network.ports(id).len();
         let points = world.fabric.options.qcn.as_ref().map(|config| {

@@ -48,6 +48,10 @@ struct Peer {
 
 /// None if the scheme has no use for them.
 impl SwitchState for Option<Box<Reports>> {
+    fn recurs(&self) -> bool {
+        self.is_none()
+    }
+
     fn new(world: &World, id: NodeId) -> Self {
         let is_cut = |channel: ChannelId| world.wiring.faults.cut[channel as usize / 2];
         let period = world.routing.report_period()?;

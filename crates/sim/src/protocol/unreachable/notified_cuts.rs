@@ -17,6 +17,10 @@ pub(crate) struct NotifiedCuts {
 }
 
 impl SwitchState for NotifiedCuts {
+    fn recurs(&self) -> bool {
+        self.cuts.is_empty()
+    }
+
     fn new(world: &World, id: NodeId) -> Self {
         let mut cuts = world.wiring.faults.signals(&world.network, id);
         cuts.sort_unstable_by_key(|&(port, from, _)| (from, port));

@@ -1,0 +1,194 @@
+//! How the state of a host recurs: what each field of it means to the [walk](netloom_units::recurrence).
+
+use netloom_fabric::{Packet, flow_number};
+use netloom_units::Time;
+use netloom_units::recurrence::{Recur, Walk};
+
+use crate::host::coalescing::Interrupts;
+use crate::host::flow::Flow;
+use crate::host::reorder_buffer::Reordering;
+use crate::host::{DelayedAck, Host, Rare};
+use crate::protocol::says_seq;
+
+impl Host {
+    /// The host must have come to `now`. What its work has it do next is not looked at: no period recurs in which a flow begins or ends, or the program wakes.
+    pub(crate) fn recur(&mut self, now: Time, walk: &mut Walk) {
+        let Host {
+            nic,
+            path_selector,
+            random,
+            work: _,
+            upcoming: _,
+            has_begun,
+            flows,
+            free_slots,
+            next_flow,
+            send_queue,
+            paces,
+            queue,
+            leaving,
+            paused_classes,
+            departed,
+            checked,
+            receivers,
+            protocols,
+            rare,
+            connections,
+            reordering,
+            sent,
+            control_sent,
+            control_received,
+            sampler,
+            last_event,
+            calculated,
+        } = self;
+        nic.recur(now, says_seq, walk);
+        if path_selector.as_ref().is_some_and(|path_selector| path_selector.listens()) {
+            walk.refuse("a routing scheme that learns from ACKs at hosts");
+        }
+        walk.stream(random);
+        walk.exact(*has_begun);
+        walk.count(flows.len());
+        for flow in flows {
+            if walk.is_some(flow)
+                && let Some(flow) = flow
+            {
+                flow.recur(walk);
+            }
+        }
+        walk.count(free_slots.len());
+        free_slots.iter().for_each(|&slot| walk.exact(slot));
+        walk.exact(*next_flow);
+        send_queue.recur(walk);
+        paces.recur(walk);
+        if queue.is_some() {
+            walk.refuse("a NIC with a queue");
+        }
+        if leaving.is_some() {
+            walk.pass_over();
+        }
+        walk.exact(*paused_classes);
+        if departed.is_some() {
+            walk.refuse("gaps between packets that are counted or stretched");
+        }
+        walk.since(checked);
+        receivers.recur(walk);
+        if !protocols.recurs() {
+            walk.refuse("a protocol that keeps something at hosts");
+        }
+        if walk.is_some(rare)
+            && let Some(rare) = rare
+        {
+            rare.recur(walk);
+        }
+        if connections.is_some() {
+            walk.refuse("flows of several subflows");
+        }
+        if walk.is_some(reordering)
+            && let Some(reordering) = reordering
+        {
+            reordering.recur(walk);
+        }
+        walk.count(sent.len());
+        walk.sum(control_sent);
+        walk.sum(control_received);
+        if sampler.is_some() {
+            walk.refuse("samples and traces");
+        }
+        walk.last(last_event);
+        walk.exact(calculated.unwrap_or(Time::MAX).0);
+    }
+}
+
+impl Recur for Flow {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Flow {
+            at,
+            dst,
+            group,
+            class,
+            queue,
+            is_stream,
+            cnms,
+            bytes,
+            start,
+            ideal_fct,
+            sender,
+            settled,
+            is_queued,
+            timer,
+            pause,
+            departures,
+        } = self;
+        let number = flow_number(at.key.src, at.key.flow);
+        walk.exact(number);
+        walk.exact(at.slot);
+        walk.exact(*dst);
+        walk.exact(*group);
+        walk.exact(*class);
+        walk.exact(*queue);
+        walk.exact(*is_stream);
+        walk.exact(*cnms);
+        walk.exact(bytes.0);
+        walk.exact(start.0);
+        walk.exact(ideal_fct.0);
+        sender.recur(number, walk);
+        match settled {
+            Some(tag) => walk.exact(tag.bits()),
+            None if sender.next() == 0 => walk.pass_over(),
+            None => walk.refuse("a choice of paths by hosts, packet by packet"),
+        }
+        walk.exact(*is_queued);
+        // It fires when the sender's deadline comes or before, which is found to be too early: nothing else follows from it.
+        walk.alarm(timer);
+        if pause.is_some() || departures.is_some() {
+            walk.refuse("a protocol that stops flows, or gaps between packets that are counted or stretched");
+        }
+    }
+}
+
+impl Recur for Rare {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Rare { streams, calculations, events, ending, delayed_acks, late_returns, interrupts } = self;
+        if !streams.is_empty() {
+            walk.refuse("a stream of frames");
+        }
+        walk.deadline(calculations.next().unwrap_or(Time::MAX));
+        walk.count(events.len());
+        walk.count(ending.len());
+        let mut receivers: Vec<u32> = delayed_acks.keys().copied().collect();
+        receivers.sort_unstable();
+        for receiver in receivers {
+            walk.exact(receiver);
+            let Some(DelayedAck { packet, timer }) = delayed_acks.get_mut(&receiver) else { continue };
+            if walk.is_some(packet)
+                && let Some((packet, due)) = packet
+            {
+                packet.recur(says_seq, walk);
+                walk.time(due);
+            }
+            if walk.is_some(timer)
+                && let Some(at) = timer
+            {
+                walk.time(at);
+            }
+        }
+        walk.count(late_returns.len());
+        let Interrupts { coalesced, opens } = interrupts;
+        walk.count(coalesced.len());
+        coalesced.iter_mut().for_each(|packet: &mut Packet| packet.recur(says_seq, walk));
+        walk.since(opens);
+    }
+}
+
+impl Recur for Reordering {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Reordering { waiting, buffer, taken, overflows, timeouts, nacks, duplicates, refused } = self;
+        if !waiting.is_empty() {
+            walk.refuse("hosts that put packets in order");
+        }
+        buffer.recur(walk);
+        taken.recur(walk);
+        [overflows, timeouts, nacks, duplicates, refused].into_iter().for_each(|packets| walk.sum(packets));
+    }
+}

@@ -1,0 +1,395 @@
+//! Runs that skip what recurs: the same outcome, without going through each period of it.
+//!
+//! The run pauses at *marks*, the instants at which data packets of one flow arrive, whichever that is. At some of them the whole state is noted, relative to the instant and to the
+//! sequence numbers of flows, and compared with that at the marks behind it. Once it is [the same](netloom_units::recurrence), all of it is moved by as many periods as can be
+//! foreseen: until a flow comes to its last packet, or something comes by the clock.
+//!
+//! A mark is an instant of the simulation, and nodes are brought there before they are looked at, so that neither windows nor threads make a difference to what is skipped. What marks cost is
+//! set against what the run has cost so far: a run in which nothing recurs is hardly slower.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use netloom_engine::{END_OF_TIME, Pending, Progress, Run, Session, Setup};
+use netloom_fabric::{Packet, PacketKind};
+use netloom_record::Skipped;
+use netloom_transport::{PathFacts, Sender};
+use netloom_units::recurrence::Walk;
+use netloom_units::{Bytes, Rate, Time};
+use netloom_workload::HostWork;
+
+use crate::host::Host;
+use crate::message::Message;
+use crate::node::Node;
+use crate::switch::Switch;
+use crate::world::{Says, TakesData, World};
+
+/// How long after a jump, or the beginning, the next state is noted, in lookaheads.
+const FIRST_GAP: u64 = 4;
+
+/// Marks at which the ends of a flow are compared with those at the first one; twice as many when another one has been noted.
+const FIRST_MARKS: u32 = 2;
+
+/// Marks at which they are compared at most.
+const MOST_MARKS: u32 = 128;
+
+/// How often the whole is compared in an attempt: queues of several flows come round when as many packets of each have passed as are under way.
+const MOST_TRIES: u32 = 256;
+
+/// What a run may spend on marks before it has handled anything, in messages handled: about a millisecond.
+const CREDIT: u64 = 50_000;
+
+/// What a pause costs by itself, in messages handled, besides half a message per node. The same on any number of threads, though it costs more on several: so is what is skipped.
+const PAUSE: u64 = 200;
+
+/// It may spend one part in so many of what it has handled,
+const SHARE: u64 = 25;
+
+/// and one in so many of what it has skipped.
+const SHARE_OF_SKIPPED: u64 = 4;
+
+/// Why no state of a run recurs, as far as that can be said beforehand: a sentence's subject. What nodes keep is asked in the same way as during the run.
+pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
+    if world.recorder.is_on {
+        return Some("a warm-up, windows, or samples or statistics of packets");
+    }
+    if world.recorder.load_until < Time::MAX {
+        return Some("a load that ends before the run");
+    }
+    if world.is_driven {
+        return Some("a program that drives the run");
+    }
+    if world.numbering.has_subflows() {
+        return Some("flows of several subflows");
+    }
+    if world.says != Says::Nothing || world.takes != TakesData::AsTheyCome {
+        return Some(
+            "a transport or a scheme whose packets say more, or come in another order, than those of others",
+        );
+    }
+    if world.gaps.are_counted || world.gaps.at_switches {
+        return Some("gaps between packets that are counted");
+    }
+    if !world.epochs.is_empty() {
+        return Some("routes that change during the run");
+    }
+    let mut walk = Walk::note(Time::ZERO);
+    let path = PathFacts {
+        base_rtt: Time::from_us(10),
+        rate: Rate(400_000_000_000),
+        lossy: world.is_lossy,
+        reorders: false,
+        trims: world.fabric.queue.trims(),
+    };
+    Sender::new(&world.transport, Bytes(1 << 30), path, Time::ZERO).recur(0, &mut walk);
+    Host::new(world, 0, HostWork::default(), None).recur(Time::ZERO, &mut walk);
+    if world.network.switches() > 0 {
+        Switch::new(world, world.network.hosts(), None).recur(Time::ZERO, &mut walk);
+    }
+    walk.refusal()
+}
+
+/// Runs until nothing is left to happen, or the end that `setup` sets, or `observe` stops the run.
+pub(crate) fn run(
+    world: &Arc<World>,
+    nodes: Vec<Node>,
+    setup: Setup,
+    observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> (Run<Node, Message>, Skipped) {
+    let mut search = Search::new(&setup, nodes.len());
+    let end = search.end;
+    let session = Session::new(Arc::clone(world), nodes, setup, Time::MAX);
+    let mut session = session.expect("packets take time: the lookahead is never zero");
+    loop {
+        session.run(search.next, &mut *observe);
+        if session.is_stopped() || session.is_done() || session.reached() >= end {
+            break;
+        }
+        search.step(world, &mut session);
+    }
+    (session.finish(), search.skipped)
+}
+
+/// The flow whose arrivals are marks, and the nodes at its two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reference {
+    node: u32,
+    sender: u32,
+    src: u32,
+    flow: u32,
+}
+
+impl Reference {
+    fn ends(self) -> [u32; 2] {
+        [self.node, self.sender]
+    }
+
+    /// Whether a data packet of the flow arrives.
+    fn is_of(self, event: &Pending<Message>) -> bool {
+        matches!(&event.payload, Message::Packet(packet) if packet.kind == PacketKind::Data
+            && event.node == self.node && packet.src == self.src && packet.flow == self.flow)
+    }
+}
+
+/// How far an attempt has come.
+enum Stage {
+    /// There is none.
+    Rest,
+    /// The two ends of a flow are compared alone, which is little: where they do not recur, nothing does.
+    Ends { reference: Reference, noted: Option<Noted>, marks: u32, next: u32 },
+    /// The ends recur after so many marks: all is compared after as many.
+    All { reference: Reference, noted: Option<Noted>, period: u32, marks: u32, tries: u32 },
+}
+
+/// The state that is compared with those at the marks behind it.
+struct Noted {
+    walk: Walk,
+    messages: u64,
+    tally: u64,
+}
+
+/// The search for a state that recurs.
+struct Search {
+    lookahead: Time,
+    /// When the run ends at the latest.
+    end: Time,
+    /// What a pause costs by itself, in messages handled.
+    pause_cost: u64,
+    /// Where the run pauses next.
+    next: Time,
+    /// How long it goes on until the next attempt.
+    gap: Time,
+    stage: Stage,
+    /// What may be spent, and has been.
+    spent: u64,
+    skipped: Skipped,
+}
+
+impl Search {
+    fn new(setup: &Setup, nodes: usize) -> Self {
+        let gap = setup.lookahead * FIRST_GAP;
+        Search {
+            lookahead: setup.lookahead,
+            end: setup.until.min(END_OF_TIME),
+            pause_cost: PAUSE + nodes as u64 / 2,
+            next: gap,
+            gap,
+            stage: Stage::Rest,
+            spent: 0,
+            skipped: Skipped::default(),
+        }
+    }
+
+    /// Whether there is something left to spend.
+    fn has_credit(&self, session: &Session<World>) -> bool {
+        let handled = session.messages() - self.skipped.packet_hops;
+        self.spent < CREDIT + handled / SHARE + self.skipped.packet_hops / SHARE_OF_SKIPPED
+    }
+
+    /// The run pauses where it was to: looks at the state there, and says where it pauses next.
+    fn step(&mut self, world: &World, session: &mut Session<World>) {
+        let now = session.reached();
+        self.spent += self.pause_cost;
+        if !self.has_credit(session) {
+            return self.give_up(now);
+        }
+        let (reference, mut pending) = match self.stage {
+            Stage::Rest => {
+                let pending = session.pending(0..session.nodes());
+                self.spent += u64::from(session.nodes()) + pending.len() as u64;
+                let Some(reference) = first_arrival(world, &pending) else { return self.give_up(now) };
+                self.stage = Stage::Ends { reference, noted: None, marks: FIRST_MARKS, next: 0 };
+                (reference, session.pending(reference.ends()))
+            }
+            Stage::Ends { reference, .. } | Stage::All { reference, .. } => {
+                (reference, session.pending(reference.ends()))
+            }
+        };
+        self.spent += pending.len() as u64;
+        if pending.iter().any(|event| event.due.at == now && reference.is_of(event)) {
+            match self.stage {
+                Stage::Rest => {}
+                Stage::Ends { .. } => self.look_at_ends(session, &mut pending),
+                Stage::All { .. } => self.look_at_all(session),
+            }
+            if matches!(self.stage, Stage::Rest) {
+                return;
+            }
+        }
+        // What arrives before another lookahead has passed is under way by now.
+        let known = now + self.lookahead;
+        let arrivals = pending.iter().filter(|event| event.due.at > now && reference.is_of(event));
+        self.next = arrivals.map(|event| event.due.at).min().unwrap_or(known).min(known);
+    }
+
+    /// Compares the ends of a flow at a mark.
+    fn look_at_ends(&mut self, session: &mut Session<World>, pending: &mut [Pending<Message>]) {
+        let (now, tally) = (session.reached(), session.tally());
+        let Stage::Ends { reference, noted, marks, next } = &mut self.stage else { return };
+        let reference = *reference;
+        *next += 1;
+        let recurs = noted.as_mut().is_some_and(|noted| {
+            noted.walk.begin_to_compare(now);
+            pass(session, pending, &reference.ends(), &mut noted.walk);
+            self.spent += cost(&noted.walk);
+            noted.walk.recurs() && noted.tally == tally
+        });
+        let passed = *next - 1;
+        if recurs {
+            self.stage = Stage::All { reference, noted: None, period: passed, marks: 0, tries: 0 };
+            return self.look_at_all(session);
+        }
+        if noted.is_some() && passed < *marks {
+            return;
+        }
+        if *marks > MOST_MARKS {
+            return self.give_up(now);
+        }
+        let mut walk = Walk::note(now);
+        pass(session, pending, &reference.ends(), &mut walk);
+        self.spent += cost(&walk);
+        if noted.is_some() {
+            *marks *= 2;
+        }
+        *next = 1;
+        let refusal = walk.refusal();
+        *noted = Some(Noted { walk, messages: 0, tally });
+        if let Some(what) = refusal {
+            self.refuse(what);
+        }
+    }
+
+    /// Compares everything at a mark, if it is one at which that may have recurred.
+    fn look_at_all(&mut self, session: &mut Session<World>) {
+        let (now, messages, tally) = (session.reached(), session.messages(), session.tally());
+        let Stage::All { noted, period, marks, tries, .. } = &mut self.stage else { return };
+        if *marks % *period != 0 {
+            *marks += 1;
+            return;
+        }
+        *marks += 1;
+        let mut pending = session.pending(0..session.nodes());
+        self.spent += u64::from(session.nodes()) + 2 * pending.len() as u64;
+        let nodes: Vec<u32> = (0..session.nodes()).collect();
+        if let Some(noted) = noted {
+            noted.walk.begin_to_compare(now);
+            pass(session, &mut pending, &nodes, &mut noted.walk);
+            self.spent += cost(&noted.walk);
+            if noted.walk.recurs() && noted.tally == tally {
+                return match foreseen(&noted.walk, &pending, now, self.end) {
+                    0 => self.give_up(now),
+                    periods => self.jump(session, &mut pending, periods),
+                };
+            }
+            // The whole may have a period that is several times that of the ends.
+            *tries += 1;
+            if *tries >= MOST_TRIES || noted.tally != tally {
+                return self.give_up(now);
+            }
+            if !tries.is_power_of_two() {
+                return;
+            }
+        }
+        let mut walk = Walk::note(now);
+        pass(session, &mut pending, &nodes, &mut walk);
+        self.spent += cost(&walk);
+        let refusal = walk.refusal();
+        *noted = Some(Noted { walk, messages, tally });
+        if let Some(what) = refusal {
+            self.refuse(what);
+        }
+    }
+
+    /// The state has recurred, and recurs for as many periods more.
+    fn jump(&mut self, session: &mut Session<World>, pending: &mut [Pending<Message>], periods: u64) {
+        let Stage::All { noted: Some(Noted { mut walk, messages, .. }), .. } =
+            std::mem::replace(&mut self.stage, Stage::Rest)
+        else {
+            return;
+        };
+        let (now, time) = (session.reached(), walk.period() * periods);
+        let messages = (session.messages() - messages) * periods;
+        let nodes: Vec<u32> = (0..session.nodes()).collect();
+        walk.begin_to_move(periods);
+        pass(session, pending, &nodes, &mut walk);
+        for event in pending.iter_mut().filter(|event| is_alarm(&event.payload)) {
+            event.due.at += time;
+        }
+        session.jump(now + time, messages, pending);
+        self.skipped.jumps += 1;
+        self.skipped.time_ps += time.0;
+        self.skipped.packet_hops += messages;
+        self.gap = self.lookahead * FIRST_GAP;
+        self.next = now + time + self.gap;
+    }
+
+    /// Nothing has recurred: the next attempt comes later.
+    fn give_up(&mut self, now: Time) {
+        self.stage = Stage::Rest;
+        self.next = now.saturating_add(self.gap);
+        self.gap = self.gap.saturating_add(self.gap).min(END_OF_TIME);
+    }
+
+    /// Nothing will recur.
+    fn refuse(&mut self, what: &'static str) {
+        self.skipped.obstacle.get_or_insert(what.to_owned());
+        self.gap = Time::MAX;
+        self.give_up(Time::ZERO);
+    }
+}
+
+/// What a walk costs, in messages handled.
+fn cost(walk: &Walk) -> u64 {
+    walk.passed_by() as u64 / 16
+}
+
+/// The flow whose data packet arrives first at its receiver.
+fn first_arrival(world: &World, pending: &[Pending<Message>]) -> Option<Reference> {
+    let arrivals = pending.iter().filter_map(|&Pending { node, due, payload }| match payload {
+        Message::Packet(Packet { kind: PacketKind::Data, src, dst, flow, .. }) if world.node(dst) == node => {
+            Some((due.at, due.source, Reference { node, sender: world.node(src), src, flow }))
+        }
+        _ => None,
+    });
+    arrivals.min_by_key(|&(at, source, _)| (at, source)).map(|(.., reference)| reference)
+}
+
+/// Whether it wakes a flow that looks then whether something is due: when it does makes no difference, as long as it is not too late.
+fn is_alarm(message: &Message) -> bool {
+    // Servers of several NICs with timers of other kinds are not known to recur.
+    matches!(message, Message::FlowTimer { .. } | Message::Nic { .. })
+}
+
+/// How many periods more go like the last one.
+fn foreseen(walk: &Walk, pending: &[Pending<Message>], now: Time, end: Time) -> u64 {
+    // What comes by the clock comes behind all that is under way then.
+    let moving =
+        pending.iter().filter(|event| !is_alarm(&event.payload) && !event.payload.comes_by_the_clock());
+    let last = moving.map(|event| event.due.at).max().unwrap_or(now).max(now);
+    let until = walk.until().min(end);
+    let time = until.saturating_sub(last).saturating_sub(Time(1));
+    walk.periods().min(time.0.checked_div(walk.period().0).unwrap_or(0))
+}
+
+/// The walk passes through what is pending and through these nodes.
+fn pass(session: &mut Session<World>, pending: &mut [Pending<Message>], nodes: &[u32], walk: &mut Walk) {
+    let events = pending.iter_mut().filter(|event| !is_alarm(&event.payload));
+    for Pending { node, due, payload } in events {
+        walk.exact(u64::from(*node) << u32::BITS | u64::from(due.source));
+        match payload.comes_by_the_clock() {
+            true => walk.deadline(due.at),
+            false => walk.time(&mut due.at),
+        }
+        payload.recur(walk);
+        if !walk.goes_on() {
+            return;
+        }
+    }
+    let now = session.reached();
+    for &node in nodes {
+        session.node(node).recur(now, walk);
+        if !walk.goes_on() {
+            return;
+        }
+    }
+}

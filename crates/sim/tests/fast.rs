@@ -1,0 +1,308 @@
+//! What is skipped because it recurs leaves no trace in the outcome.
+
+mod common;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use common::*;
+use netloom_fabric::flow_control::{credits, pfc};
+use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark};
+use netloom_record::{Records, Skipped, Window};
+use netloom_routing::preset;
+use netloom_sim::{Degrade, Fault, Measure, SimConfig, Simulation};
+use netloom_topology::Network;
+use netloom_transport::reliability::go_back_n::GoBackN;
+use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
+use netloom_transport::{Reliability, Transport, TransportOptions};
+use netloom_units::{Bytes, Time};
+use netloom_workload::{
+    Algorithm, Collective, FlowList, Incast, NicSelection, Pattern, Permutation, Plan, PlanContext, Servers,
+    Workload,
+};
+use proptest::prelude::*;
+
+/// Runs with and without skipping, on several threads: the outcomes are the same, and so is what is skipped on any number of threads.
+fn skipped(network: &Network, config: &SimConfig, pattern: &Pattern) -> (Records, Skipped) {
+    skipped_of_plan(network, config, || plan(pattern.clone(), network, 1))
+}
+
+/// The same of what was planned otherwise.
+fn skipped_of_plan(network: &Network, config: &SimConfig, plan: impl Fn() -> Plan) -> (Records, Skipped) {
+    let simulation = |fast| {
+        let config = SimConfig { fast, ..config.clone() };
+        Simulation::new(network.clone(), config, plan()).unwrap()
+    };
+    let expected = simulation(false).run(1).unwrap();
+    assert_eq!(expected.skipped, None);
+    let fast = simulation(true).run(1).unwrap();
+    let skipped = fast.skipped.unwrap();
+    assert_eq!(difference(&expected.records, &fast.records), None, "{skipped:?}");
+    for threads in [2, 3] {
+        let many = simulation(true).run(threads).unwrap();
+        assert_eq!(difference(&expected.records, &many.records), None, "{threads} threads");
+        let of_many = many.skipped.unwrap();
+        assert_eq!(of_many.obstacle, skipped.obstacle);
+        // Pauses cost more on several threads, so that fewer may be made; not in runs as short as these.
+        assert_eq!((of_many.jumps, of_many.time_ps), (skipped.jumps, skipped.time_ps), "{threads} threads");
+    }
+    (expected.records, skipped)
+}
+
+/// The share of packet-hops that was skipped.
+fn share(network: &Network, config: &SimConfig, pattern: &Pattern) -> f64 {
+    let (records, skipped) = skipped(network, config, pattern);
+    skipped.packet_hops as f64 / records.totals.packet_hops as f64
+}
+
+/// What keeps everything from being skipped.
+fn obstacle(network: &Network, config: &SimConfig, pattern: &Pattern) -> String {
+    let (_, skipped) = skipped(network, config, pattern);
+    assert_eq!(skipped.jumps, 0);
+    skipped.obstacle.expect("there is one")
+}
+
+/// Flows `src,dst,bytes,start`.
+fn flows(name: &str, list: &[&str]) -> Pattern {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("fast-{name}.csv"));
+    std::fs::write(&file, format!("src,dst,bytes,start\n{}\n", list.join("\n"))).unwrap();
+    Pattern::FlowList(FlowList { file })
+}
+
+fn ecmp() -> SimConfig {
+    scheme("ecmp")
+}
+
+fn under(flow_control: FlowControl) -> SimConfig {
+    let fabric = Fabric { flow_control, ..Fabric::default() };
+    SimConfig { fabric, transport: unlimited(), ..ecmp() }
+}
+
+#[test]
+fn a_lone_flow_is_nearly_all_skipped() {
+    // The last packet is short.
+    let pattern = flows("lone", &["0,3,80000001,0ps"]);
+    for network in [crossbar(4), leaf_spine(2, 2, 2), fat_tree(4)] {
+        for transport in [Transport::default(), unlimited()] {
+            let config = SimConfig { transport, ..ecmp() };
+            assert!(share(&network, &config, &pattern) > 0.9);
+        }
+    }
+}
+
+#[test]
+fn flows_that_share_a_link_recur_together() {
+    // Three into one, of different sizes, so that some go on when others have ended.
+    let pattern = flows("shared", &["0,3,9000000,0ps", "1,3,7000000,13ns", "2,3,8000001,1us"]);
+    assert!(share(&crossbar(4), &ecmp(), &pattern) > 0.5);
+    // Two of one host, which take turns.
+    let pattern = flows("turns", &["0,3,9000000,0ps", "0,2,7000000,0ps"]);
+    assert!(share(&fat_tree(4), &ecmp(), &pattern) > 0.5);
+    // Hosts that send data in both directions have ACKs between them, so that rates differ: it takes long until all is as before.
+    let pattern = flows("both", &["0,3,9000000,0ps", "0,2,7000000,0ps", "3,0,8000001,1us"]);
+    skipped(&fat_tree(4), &ecmp(), &pattern);
+}
+
+#[test]
+fn nothing_is_skipped_beyond_a_flow_that_begins() {
+    let late = flows("late", &["0,3,40000000,0ps", "1,2,100,700123ns", "1,3,3000,900us"]);
+    let (records, skipped) = skipped(&crossbar(4), &ecmp(), &late);
+    assert!(skipped.jumps >= 3, "{skipped:?}");
+    assert!(records.flows.iter().any(|flow| flow.start == Time::from_ns(700_123)));
+}
+
+#[test]
+fn a_run_that_is_cut_short_ends_where_it_should() {
+    let pattern = flows("cut", &["0,3,80000000,0ps", "1,3,80000000,0ps"]);
+    for until in [1_234_567_890, 1_234_567_891, 2_000_000_000] {
+        let measure = Measure { until: Some(Time(until)), ..Measure::default() };
+        let config = SimConfig { measure, ..ecmp() };
+        assert!(share(&crossbar(4), &config, &pattern) > 0.8);
+    }
+}
+
+#[test]
+fn alarms_of_flows_that_may_lose_packets_do_not_keep_time_from_passing() {
+    let fabric = |buffer| {
+        let options = FabricOptions { buffer: Some(Bytes(buffer)), ..FabricOptions::default() };
+        Fabric { options, ..Fabric::default() }
+    };
+    let reliabilities =
+        [Reliability::GoBackN(GoBackN::default()), Reliability::SelectiveRepeat(SelectiveRepeat::default())];
+    for reliability in reliabilities {
+        let transport = Transport { reliability, ..Transport::default() };
+        let config = SimConfig { fabric: fabric(10_000_000), transport, ..ecmp() };
+        let pattern = flows("alarms", &["0,3,40000000,0ps", "1,2,30000000,5us"]);
+        assert!(share(&crossbar(4), &config, &pattern) > 0.8);
+        // What is lost is not skipped, and what does not recur is not either.
+        let config = SimConfig { fabric: fabric(50_000), ..config };
+        let pattern = flows("losses", &["0,3,4000000,0ps", "1,3,4000000,0ps", "2,3,3000000,5us"]);
+        let (records, _) = skipped(&crossbar(4), &config, &pattern);
+        assert!(records.totals.data.dropped > 0);
+    }
+}
+
+#[test]
+fn the_time_that_flow_control_pauses_recurs() {
+    let incast = Pattern::Incast(Incast { size: Bytes(6_000_000).into(), ..Incast::default() });
+    let pfc = under(FlowControl::Pfc(pfc::Pfc::default()));
+    assert!(share(&crossbar(4), &pfc, &incast) > 0.3);
+    let (records, _) = skipped(&leaf_spine(2, 1, 2), &pfc, &incast);
+    assert!(records.channels.iter().any(|channel| channel.paused > Time::ZERO));
+    let credits = under(FlowControl::Credits(credits::Credits::default()));
+    assert!(share(&crossbar(4), &credits, &incast) > 0.3);
+}
+
+#[test]
+fn marks_that_are_certain_recur_and_draws_do_not() {
+    let ecn = |low, high| {
+        let ecn = Ecn { kmin: Bytes(low), kmax: Bytes(high), pmax: 1.0, mark: Mark::Arrival };
+        let options = FabricOptions { ecn: Some(ecn), ..FabricOptions::default() };
+        SimConfig { fabric: Fabric { options, ..Fabric::default() }, ..ecmp() }
+    };
+    let pattern = flows("marks", &["0,3,9000000,0ps", "1,3,9000000,0ps"]);
+    let (records, of_certain) = skipped(&crossbar(4), &ecn(10_000, 10_000), &pattern);
+    assert!(of_certain.jumps > 0 && records.flows.iter().all(|flow| flow.ecn_marks > 1000));
+    // Where the queue is between the two every packet draws.
+    let (_, of_drawn) = skipped(&crossbar(4), &ecn(1000, 10_000_000), &pattern);
+    assert!(of_drawn.packet_hops < of_certain.packet_hops / 2);
+}
+
+#[test]
+fn what_is_not_known_to_recur_is_said_beforehand() {
+    let pattern = flows("obstacles", &["0,3,3000000,0ps"]);
+    let network = leaf_spine(2, 2, 2);
+    let measuring = |measure| SimConfig { measure, ..ecmp() };
+    let of = |config: &SimConfig| obstacle(&network, config, &pattern);
+    assert!(of(&scheme("spray")).contains("ports"), "{}", of(&scheme("spray")));
+    assert!(of(&scheme("letflow")).contains("ports"));
+    assert!(of(&scheme("spray-nic")).contains("paths"), "{}", of(&scheme("spray-nic")));
+    for name in ["dctcp", "dcqcn", "swift", "mp-rdma", "ndp"] {
+        let Some(preset) = netloom_transport::preset::find(name) else { continue };
+        let mut config = SimConfig { transport: preset.transport(), ..ecmp() };
+        if name == "ndp"
+            || Simulation::check(network.clone(), config.clone(), plan(pattern.clone(), &network, 1)).is_err()
+        {
+            continue;
+        }
+        config.fast = true;
+        assert!(!of(&config).is_empty(), "{name}");
+    }
+    let sampled = Measure { sample: Some(Time::from_us(10)), ..Measure::default() };
+    assert!(of(&measuring(sampled)).contains("samples"));
+    assert!(of(&measuring(Measure { packets: true, ..Measure::default() })).contains("packets"));
+    assert!(of(&measuring(Measure { warm_up: Time::from_us(1), ..Measure::default() })).contains("warm-up"));
+    let window = Window { name: "w".into(), from: Time::from_us(1), until: Time::from_us(2) };
+    assert!(of(&measuring(Measure { windows: vec![window], ..Measure::default() })).contains("windows"));
+    assert!(of(&measuring(Measure { gaps: true, ..Measure::default() })).contains("gaps"));
+    let faults =
+        vec![Fault::Degrade(Degrade { links: Some(1), from: Time::from_us(50), ..Degrade::default() })];
+    let (_, skipped) = skipped(&network, &SimConfig { faults, ..ecmp() }, &pattern);
+    assert_eq!(skipped.jumps, 0, "a rate that changes");
+}
+
+fn networks() -> impl Strategy<Value = Network> {
+    prop_oneof![
+        (2..7u32).prop_map(crossbar),
+        (2..4u32, 1..4u32, 1..4u32).prop_map(|(leaves, spines, hosts)| leaf_spine(leaves, spines, hosts)),
+        Just(fat_tree(4)),
+        (2..9u32).prop_map(chain),
+    ]
+}
+
+fn transports() -> impl Strategy<Value = Transport> {
+    let reliability = prop_oneof![
+        Just(Reliability::GoBackN(GoBackN::default())),
+        Just(Reliability::SelectiveRepeat(SelectiveRepeat::default())),
+    ];
+    let congestion = prop_oneof![Just(unlimited().congestion), Just(Transport::default().congestion)];
+    (reliability, congestion, 300..5000u64, 1..4u32, any::<bool>()).prop_map(
+        |(reliability, congestion, mtu, ack_every, handshake)| {
+            let options =
+                TransportOptions { mtu: Bytes(mtu), ack_every, handshake, ..TransportOptions::default() };
+            Transport { reliability, congestion, options, ..Transport::default() }
+        },
+    )
+}
+
+fn flow_controls() -> impl Strategy<Value = (FlowControl, Option<u64>)> {
+    prop_oneof![
+        Just((FlowControl::Lossy(Default::default()), None)),
+        (20_000..400_000u64).prop_map(|buffer| (FlowControl::Lossy(Default::default()), Some(buffer))),
+        Just((FlowControl::Pfc(pfc::Pfc::default()), None)),
+        Just((FlowControl::Credits(credits::Credits::default()), None)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever is sent over whatever network: the outcome is that of a run which goes through all of it.
+    #[test]
+    fn outcomes_are_the_same(
+        network in networks(),
+        list in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 1..4_000_000u64, 0..300_000u64), 1..7),
+        transport in transports(),
+        (flow_control, buffer) in flow_controls(),
+        gbps in prop::option::of(1..400u64),
+        name in prop::sample::select(vec!["ecmp", "ecmp", "ecmp", "d-mod-k", "spray", "letflow"]),
+        number in any::<u64>(),
+        seed in any::<u64>(),
+    ) {
+        let hosts = network.hosts() as usize;
+        let line = |&(src, dst, bytes, start): &(prop::sample::Index, prop::sample::Index, u64, u64)| {
+            let src = src.index(hosts);
+            format!("{src},{},{bytes},{start}ns", (src + 1 + dst.index(hosts - 1)) % hosts)
+        };
+        let lines: Vec<String> = list.iter().map(line).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let pattern = flows(&format!("random-{number}"), &lines);
+        let options = FabricOptions { buffer: buffer.map(Bytes), ..FabricOptions::default() };
+        let fabric = Fabric { options, flow_control, ..Fabric::default() };
+        let Some(preset) = preset::find(name) else { return Ok(()) };
+        let faults = gbps.map(|gbps| Fault::Degrade(Degrade { links: Some(1), rate_factor: gbps as f64 / 400.0, ..Degrade::default() }));
+        let config = SimConfig { routing: preset.routing(), fabric, transport, seed, faults: faults.into_iter().collect(), ..SimConfig::default() };
+        if Simulation::check(network.clone(), config.clone(), plan(pattern.clone(), &network, 1)).is_err() {
+            return Ok(());
+        }
+        skipped(&network, &config, &pattern);
+    }
+}
+
+#[test]
+fn hosts_that_go_in_step_recur_together() {
+    let size = Bytes(4_000_000).into();
+    let pattern = Pattern::Permutation(Permutation { size, ..Permutation::default() });
+    assert!(share(&crossbar(6), &ecmp(), &pattern) > 0.5);
+    skipped(&fat_tree(4), &ecmp(), &pattern);
+    // Step by step: a program sends when it has received.
+    let ring = Collective {
+        algorithm: Algorithm::RingAllreduce,
+        size: Some(Bytes(24_000_000)),
+        ..Collective::default()
+    };
+    let pattern = Pattern::Collective(ring);
+    let (_, skipped) = skipped(&crossbar(6), &ecmp(), &pattern);
+    assert!(skipped.jumps >= 8, "{skipped:?}");
+}
+
+#[test]
+fn servers_of_several_nics_recur() {
+    let network = leaf_spine(2, 2, 4);
+    for nic_selection in [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash] {
+        let servers = Servers { nics: 2, nic_selection, ..Servers::default() };
+        let plan = || {
+            let rails = servers.build(&network, 1).unwrap();
+            let context = PlanContext { rails: Some(Arc::new(rails)), ..PlanContext::new(1) };
+            let ring = Collective { size: Some(Bytes(24_000_000)), ..Collective::default() };
+            Workload::new(Pattern::Collective(ring)).plan(&network, &context).unwrap()
+        };
+        // Alarms wait at each NIC, where packets may be lost.
+        for buffer in [None, Some(Bytes(4_000_000))] {
+            let options = FabricOptions { buffer, ..FabricOptions::default() };
+            let config = SimConfig { fabric: Fabric { options, ..Fabric::default() }, ..ecmp() };
+            let (_, skipped) = skipped_of_plan(&network, &config, plan);
+            assert_eq!(skipped.obstacle, None);
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! Whether the state of a simulation recurs, and what it is many periods later.
+//!
+//! A simulation that draws no random numbers is a function of its state. If its state at two instants is the same *relative* to the instant and to the sequence numbers of each flow, then
+//! what has happened between them happens again and again, until something comes from outside. So all that a number of such periods would do to the state is known: instants move by as many
+//! periods, sequence numbers by as many times what they have moved by, and so do sums. What else there is stays as it is.
+//!
+//! A [`Walk`] passes through the whole state in a fixed order and is told of each number what it is: that is the one place where it is said what a number means, and it serves to note a state, to
+//! compare another one with it, and to move that one. A type takes part by [`Recur`], whose implementation names every field, so that a new field has to be classed. What cannot be
+//! classed [refuses](Walk::refuse).
+
+use rand_pcg::rand_core::Rng;
+use rustc_hash::FxHashMap;
+
+use crate::quantity::Time;
+use crate::random::Stream;
+
+/// State that a [`Walk`] passes through.
+pub trait Recur {
+    /// Tells the walk of every number in it what it is, in an order that depends on nothing that is not told. The numbers may be altered only by the walk.
+    fn recur(&mut self, walk: &mut Walk);
+}
+
+/// What a walk does with the numbers that it is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Note,
+    Compare,
+    Move(u64),
+}
+
+/// Passes through a state to note it, to compare another one with what has been noted, or to move that one by periods.
+#[derive(Debug)]
+pub struct Walk {
+    step: Step,
+    noted: Vec<u64>,
+    place: usize,
+    /// When the state was noted, and the instant of the state that is compared with it.
+    then: Time,
+    now: Time,
+    /// By how much the sequence numbers of each flow have moved.
+    moved: FxHashMap<u64, u32>,
+    last_moved: Option<(u64, u32)>,
+    differs: bool,
+    /// The noted state is one that is not compared.
+    is_void: bool,
+    refusal: Option<&'static str>,
+    most: u64,
+    until: Time,
+}
+
+impl Walk {
+    /// A walk that notes a state, at `now`.
+    pub fn note(now: Time) -> Self {
+        Walk {
+            step: Step::Note,
+            noted: Vec::new(),
+            place: 0,
+            then: now,
+            now,
+            moved: FxHashMap::default(),
+            last_moved: None,
+            differs: false,
+            is_void: false,
+            refusal: None,
+            most: u64::MAX,
+            until: Time::MAX,
+        }
+    }
+
+    /// The next walk is through another state, of `now`, and compares it with the one that was noted.
+    pub fn begin_to_compare(&mut self, now: Time) {
+        self.begin(Step::Compare);
+        self.now = now;
+        (self.differs, self.most, self.until) = (self.is_void, u64::MAX, Time::MAX);
+        self.moved.clear();
+        self.last_moved = None;
+    }
+
+    /// The next walk is through the state that was compared last, which was [the same](Self::recurs), and moves it by that many periods.
+    ///
+    /// # Panics
+    /// If it was not the same, or that are more periods than are [known](Self::periods).
+    pub fn begin_to_move(&mut self, periods: u64) {
+        assert!(self.recurs() && periods <= self.periods(), "a jump into the unknown");
+        self.begin(Step::Move(periods));
+    }
+
+    fn begin(&mut self, step: Step) {
+        (self.step, self.place) = (step, 0);
+    }
+
+    /// Whether it is worth going on with the walk: it has not met with anything that differs or refuses.
+    #[inline]
+    pub fn goes_on(&self) -> bool {
+        !self.differs && self.refusal.is_none()
+    }
+
+    /// Whether the state that was compared is the same as the one that was noted.
+    pub fn recurs(&self) -> bool {
+        self.goes_on() && self.step != Step::Note && self.place == self.noted.len()
+    }
+
+    /// How many numbers the walk has passed by.
+    pub fn passed_by(&self) -> usize {
+        if self.step == Step::Note { self.noted.len() } else { self.place }
+    }
+
+    /// What has refused, if anything has.
+    pub fn refusal(&self) -> Option<&'static str> {
+        self.refusal
+    }
+
+    /// The time between the two states.
+    pub fn period(&self) -> Time {
+        self.now - self.then
+    }
+
+    /// How many periods more are known to go like the one between the two states, as far as sequence numbers say.
+    pub fn periods(&self) -> u64 {
+        self.most
+    }
+
+    /// Before when they are, as far as deadlines say.
+    pub fn until(&self) -> Time {
+        self.until
+    }
+
+    /// A state with this in it is not known to recur, whatever else is: a sentence's subject, in mid-sentence.
+    #[cold]
+    pub fn refuse(&mut self, what: &'static str) {
+        self.refusal.get_or_insert(what);
+    }
+
+    /// The present state is not known to recur, but others may.
+    #[cold]
+    pub fn pass_over(&mut self) {
+        self.differs = true;
+        self.is_void |= self.step == Step::Note;
+    }
+
+    /// The number at this place in the noted state; none if there is nothing to do.
+    #[inline]
+    fn next(&mut self, value: u64) -> Option<u64> {
+        if self.step == Step::Note {
+            self.noted.push(value);
+            return None;
+        }
+        let noted = self.noted.get(self.place).copied();
+        self.place += 1;
+        self.differs |= noted.is_none();
+        noted.filter(|_| !self.differs)
+    }
+
+    /// Something that is the same in every period, such as a length or a state.
+    #[inline]
+    pub fn exact(&mut self, value: impl Into<u64>) {
+        let value = value.into();
+        if let Some(noted) = self.next(value) {
+            self.differs |= noted != value;
+        }
+    }
+
+    /// The same for a number of things.
+    #[inline]
+    pub fn count(&mut self, things: usize) {
+        self.exact(things as u64);
+    }
+
+    /// The same for what may be missing; returns whether it is there.
+    #[inline]
+    pub fn is_some<T>(&mut self, what: &Option<T>) -> bool {
+        self.exact(what.is_some());
+        what.is_some()
+    }
+
+    /// Something that must have been drawn from equally often at both instants, hence never: what a stream says next is never the same again.
+    pub fn stream(&mut self, stream: &Stream) {
+        let mut ahead = stream.clone();
+        self.exact(ahead.next_u64());
+        self.exact(ahead.next_u64());
+    }
+
+    /// An instant that goes with the time: it has moved by a period. [`Time::MAX`] stays what it is.
+    #[inline]
+    pub fn time(&mut self, at: &mut Time) {
+        let Some(noted) = self.next(at.0) else { return };
+        if *at == Time::MAX && noted == Time::MAX.0 {
+            return;
+        }
+        match self.step {
+            Step::Move(periods) => at.0 += periods * self.period().0,
+            _ => self.differs |= at.0.wrapping_sub(noted) != self.period().0 || *at == Time::MAX,
+        }
+    }
+
+    /// An instant of which it matters only how far it is ahead, if it is: it has moved by a period or has passed.
+    #[inline]
+    pub fn since(&mut self, at: &mut Time) {
+        let Some(noted) = self.next(at.0) else { return };
+        let is_moving = at.0.wrapping_sub(noted) == self.period().0 && *at != Time::MAX;
+        let has_passed = *at <= self.now && noted <= self.then.0 || *at == Time::MAX && noted == Time::MAX.0;
+        match self.step {
+            Step::Move(periods) if is_moving => at.0 += periods * self.period().0,
+            _ => self.differs |= !is_moving && !has_passed,
+        }
+    }
+
+    /// When something last happened, of which nothing follows: it happens again in every period, or in none.
+    #[inline]
+    pub fn last(&mut self, at: &mut Time) {
+        let Some(noted) = self.next(at.0) else { return };
+        let is_moving = at.0.wrapping_sub(noted) == self.period().0;
+        match self.step {
+            Step::Move(periods) if is_moving => at.0 += periods * self.period().0,
+            _ => self.differs |= !is_moving && at.0 != noted,
+        }
+    }
+
+    /// An instant that stays where it is while time comes nearer, and before which everything recurs. [`Time::MAX`]: never.
+    #[inline]
+    pub fn deadline(&mut self, at: Time) {
+        self.exact(at.0);
+        self.until = self.until.min(at);
+    }
+
+    /// An instant at which it is looked whether something is due, where it is known exactly when that is: it may be any, and moves with the time. [`Time::MAX`]: none.
+    #[inline]
+    pub fn alarm(&mut self, at: &mut Time) {
+        if let (Some(_), Step::Move(periods)) = (self.next(at.0), self.step)
+            && *at != Time::MAX
+        {
+            at.0 += periods * self.period().0;
+        }
+    }
+
+    /// By how much the time moves in this walk, for [alarms](Self::alarm) that may be more or fewer than when the state was noted.
+    pub fn time_moved(&self) -> Time {
+        if let Step::Move(periods) = self.step { self.period() * periods } else { Time::ZERO }
+    }
+
+    /// A sum, which grows by as much in every period.
+    #[inline]
+    pub fn sum(&mut self, sum: &mut u64) {
+        if let (Some(noted), Step::Move(periods)) = (self.next(*sum), self.step) {
+            *sum = sum.wrapping_add(sum.wrapping_sub(noted).wrapping_mul(periods));
+        }
+    }
+
+    /// The same in 32 bits, which must suffice.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "Self::most bounds it")]
+    pub fn sum32(&mut self, sum: &mut u32) {
+        let Some(noted) = self.next(u64::from(*sum)) else { return };
+        let each = u64::from(*sum).saturating_sub(noted);
+        match self.step {
+            Step::Move(periods) => *sum += (each * periods) as u32,
+            _ => self.bound(u64::from(u32::MAX - *sum), each),
+        }
+    }
+
+    /// The same in 128 bits.
+    #[expect(clippy::cast_possible_truncation, reason = "cut into halves")]
+    pub fn sum128(&mut self, sum: &mut u128) {
+        let halves = (self.next(*sum as u64), self.next((*sum >> 64) as u64));
+        if let ((Some(low), Some(high)), Step::Move(periods)) = (halves, self.step) {
+            let noted = u128::from(high) << 64 | u128::from(low);
+            *sum = sum.wrapping_add(sum.wrapping_sub(noted).wrapping_mul(u128::from(periods)));
+        }
+    }
+
+    /// The same of a time.
+    #[inline]
+    pub fn sum_time(&mut self, sum: &mut Time) {
+        self.sum(&mut sum.0);
+    }
+
+    /// A sequence number of a flow, all of which move by the same in a period.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the difference of two numbers of 32 bits")]
+    pub fn seq(&mut self, flow: u64, seq: &mut u32) {
+        let Some(noted) = self.next(u64::from(*seq)) else { return };
+        let moved = seq.wrapping_sub(noted as u32);
+        match self.step {
+            // Of a flow's numbers that go round some may be near the end.
+            Step::Move(periods) => *seq = seq.wrapping_add(moved.wrapping_mul(periods as u32)),
+            _ => self.differs |= moved != self.moved_by(flow, moved),
+        }
+    }
+
+    /// By how much the sequence numbers of a flow move in a period; by `moved` if none has been seen.
+    #[inline]
+    fn moved_by(&mut self, flow: u64, moved: u32) -> u32 {
+        match self.last_moved {
+            Some((of, known)) if of == flow => known,
+            _ => {
+                let known = *self.moved.entry(flow).or_insert(moved);
+                self.last_moved = Some((flow, known));
+                known
+            }
+        }
+    }
+
+    /// A flow whose next packet has this number, of `count` packets: what is to come recurs as long as the last one is not among it.
+    #[inline]
+    pub fn ends(&mut self, flow: u64, next: u32, count: u32) {
+        self.exact(count);
+        if self.step == Step::Compare {
+            let each = self.moved_by(flow, 0);
+            self.bound(u64::from(count.saturating_sub(next).saturating_sub(1)), u64::from(each));
+        }
+    }
+
+    fn bound(&mut self, left: u64, each: u64) {
+        if let Some(periods) = left.checked_div(each) {
+            self.most = self.most.min(periods);
+        }
+    }
+
+    /// A sequence number with which a flow has been compared until it passed it, at `base`, and will not be compared again: it stays.
+    #[inline]
+    pub fn passed(&mut self, seq: u32, base: u32) {
+        self.exact(seq);
+        if seq > base {
+            self.pass_over();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random;
+
+    /// A flow that sends `step` packets every 10 ps, and what is known of it.
+    #[derive(Clone, Debug, PartialEq)]
+    struct State {
+        next: u32,
+        acked: u32,
+        sent: Time,
+        began: Time,
+        idle_since: Time,
+        bytes: u64,
+        waiting: u128,
+        packets: u32,
+        timer: Time,
+    }
+
+    impl Recur for State {
+        fn recur(&mut self, walk: &mut Walk) {
+            let State { next, acked, sent, began, idle_since, bytes, waiting, packets, timer } = self;
+            walk.seq(7, next);
+            walk.seq(7, acked);
+            walk.ends(7, *next, 1000);
+            walk.time(sent);
+            walk.exact(began.0);
+            walk.since(idle_since);
+            walk.sum(bytes);
+            walk.sum128(waiting);
+            walk.sum32(packets);
+            walk.deadline(*timer);
+        }
+    }
+
+    fn at(period: u64) -> (Time, State) {
+        let state = State {
+            next: 10 + 3 * u32::try_from(period).unwrap(),
+            acked: 4 + 3 * u32::try_from(period).unwrap(),
+            sent: Time(95 + 10 * period),
+            began: Time(5),
+            idle_since: Time(50),
+            bytes: 7000 + 300 * period,
+            waiting: (1u128 << 64).wrapping_sub(5 * u128::from(period)),
+            packets: 3 * u32::try_from(period).unwrap(),
+            timer: Time(1_000_000),
+        };
+        (Time(100 + 10 * period), state)
+    }
+
+    fn compared(first: u64, (now, mut state): (Time, State)) -> Walk {
+        let (then, mut before) = at(first);
+        let mut walk = Walk::note(then);
+        before.recur(&mut walk);
+        walk.begin_to_compare(now);
+        state.recur(&mut walk);
+        walk
+    }
+
+    #[test]
+    fn a_state_moves_as_if_the_periods_had_passed() {
+        let mut walk = compared(0, at(2));
+        assert!(walk.recurs());
+        // 1000 − 16 − 1 packets, 6 a period.
+        assert_eq!((walk.period(), walk.periods(), walk.until()), (Time(20), 163, Time(1_000_000)));
+        let (_, mut state) = at(2);
+        walk.begin_to_move(50);
+        state.recur(&mut walk);
+        assert_eq!(state, at(102).1);
+    }
+
+    #[test]
+    fn what_differs_is_seen() {
+        let differs = |change: fn(&mut State)| {
+            let (now, mut state) = at(1);
+            change(&mut state);
+            !compared(0, (now, state)).recurs()
+        };
+        assert!(!differs(|_| ()));
+        // Sums may grow by anything.
+        assert!(!differs(|state| state.bytes += 1));
+        // An instant that has passed may be any.
+        assert!(!differs(|state| state.idle_since = Time(110)));
+        assert!(differs(|state| state.idle_since = Time(111)));
+        assert!(differs(|state| state.acked += 1));
+        assert!(differs(|state| state.sent = Time(106)));
+        assert!(differs(|state| state.began = Time(6)));
+        assert!(differs(|state| state.timer = Time(1_000_010)));
+    }
+
+    #[test]
+    fn what_draws_does_not_recur() {
+        let (mut walk, mut stream) = (Walk::note(Time(1)), random::Node::Host.stream(1, 2));
+        walk.stream(&stream);
+        walk.begin_to_compare(Time(2));
+        walk.stream(&stream);
+        assert!(walk.recurs());
+        stream.next_u64();
+        walk.begin_to_compare(Time(3));
+        walk.stream(&stream);
+        assert!(!walk.recurs());
+    }
+
+    #[test]
+    fn a_shorter_or_longer_state_differs() {
+        let mut walk = Walk::note(Time(1));
+        walk.exact(1u32);
+        walk.exact(2u32);
+        walk.begin_to_compare(Time(2));
+        walk.exact(1u32);
+        assert!(!walk.recurs() && walk.goes_on());
+        walk.begin_to_compare(Time(3));
+        [1u32, 2, 3].into_iter().for_each(|value| walk.exact(value));
+        assert!(!walk.recurs());
+    }
+
+    #[test]
+    #[should_panic(expected = "a jump into the unknown")]
+    fn nothing_is_skipped_beyond_the_end() {
+        compared(0, at(2)).begin_to_move(164);
+    }
+}
