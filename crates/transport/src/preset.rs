@@ -95,6 +95,13 @@ fn rdma(reliability: Reliability, window_bdp: Option<f64>, rto_min: Time, rto_in
     }
 }
 
+/// The hosts of HPCC's public simulator and of those that grew out of it, PowerTCP's among them.
+fn beside_hpcc(congestion: Congestion) -> Transport {
+    let timeout = Time::from_ns(4_194_304);
+    let go_back_n = GoBackN { nack_interval: Time::from_us(500), ..GoBackN::default() };
+    Transport { congestion, ..rdma(Reliability::GoBackN(go_back_n), None, timeout, timeout) }
+}
+
 /// NDP's packets of 9 KB, and its timeouts as its public simulator has them.
 fn ndp(reliability: Trimmed, initial_window: u32) -> Transport {
     Transport {
@@ -196,12 +203,18 @@ pub static PRESETS: &[Preset] = &[
         name: "hpcc",
         doc: "HPCC (Li et al., SIGCOMM'19): as roce, but a window per flow that keeps the fullest link of its path at 95%, as the switches report by \
               in-band telemetry, 42 B in every packet and ACK. Needs no ECN, but paths that a flow keeps for a while.",
-        expand: || {
-            let timeout = Time::from_ns(4_194_304);
-            let go_back_n = GoBackN { nack_interval: Time::from_us(500), ..GoBackN::default() };
-            let roce = rdma(Reliability::GoBackN(go_back_n), None, timeout, timeout);
-            Transport { congestion: Congestion::Hpcc(Default::default()), ..roce }
-        },
+        expand: || beside_hpcc(Congestion::Hpcc(Default::default())),
+    },
+    Preset {
+        name: "powertcp",
+        doc: "PowerTCP (Addanki et al., NSDI'22): as hpcc, but the window follows the power of the fullest link of the path, its arrival rate times what it holds. Needs no \
+              ECN, but paths that a flow keeps for a while.",
+        expand: || beside_hpcc(Congestion::PowerTcp(Default::default())),
+    },
+    Preset {
+        name: "theta-powertcp",
+        doc: "θ-PowerTCP (Addanki et al., NSDI'22): as powertcp, but from round-trip times, without telemetry. Meant for paths that a flow keeps for a while.",
+        expand: || beside_hpcc(Congestion::ThetaPowerTcp(Default::default())),
     },
     Preset {
         name: "roce-conweave",

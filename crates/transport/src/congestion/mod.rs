@@ -13,11 +13,13 @@ pub mod mp_rdma;
 pub mod newreno;
 pub mod none;
 pub mod nscc;
+pub mod powertcp;
 pub mod pulls;
 pub mod qcn;
 pub mod rccc;
 mod reno;
 pub mod swift;
+mod telemetry;
 pub mod timely;
 mod window;
 
@@ -245,6 +247,8 @@ macro_rules! list {
             "qcn" => Qcn(qcn::Qcn),
             "dcqcn" => Dcqcn(dcqcn::Dcqcn),
             "hpcc" => Hpcc(hpcc::Hpcc),
+            "powertcp" => PowerTcp(powertcp::PowerTcp),
+            "theta-powertcp" => ThetaPowerTcp(powertcp::theta::ThetaPowerTcp),
             "timely" => Timely(timely::Timely),
             "swift" => Swift(swift::Swift),
             "pulls" => Pulls(pulls::Pulls),
