@@ -13,6 +13,7 @@ use crate::congestion::rccc::Rccc;
 use crate::nic::NicQueue;
 use crate::reliability::Reliability;
 use crate::reliability::go_back_n::GoBackN;
+use crate::reliability::pds::Pds;
 use crate::reliability::selective_repeat::SelectiveRepeat;
 use crate::reliability::trimmed::Trimmed;
 use crate::reorder::Reorder;
@@ -301,6 +302,15 @@ pub static PRESETS: &[Preset] = &[
         name: "uet",
         doc: "What uet-htsim runs if nothing else is asked for: uet-nscc. Its balancer is routing.preset = \"uet-mixed\", its queues trim.",
         expand: || uet(Congestion::Nscc(Default::default())),
+    },
+    Preset {
+        name: "smartt",
+        doc: "SMaRTT (Bonato et al., arXiv 2404.01630), NSCC's ancestor, in the packets of uet-nscc, with an ACK for each as REPS has it. Needs a fabric with ECN; meant for one with \
+              fabric.queue = \"trimming\" and sprayed packets, of routing \"reps\" in the paper.",
+        expand: || {
+            let each = Reliability::Pds(Pds { ack_bytes: Bytes(0), ..Pds::default() });
+            Transport { reliability: each, ..uet(Congestion::Smartt(Default::default())) }
+        },
     },
     Preset {
         name: "uet-rccc",

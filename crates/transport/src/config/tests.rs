@@ -63,6 +63,7 @@ fn what_needs_acks_is_refused_without_them() {
         Congestion::ThetaPowerTcp(Default::default()),
         Congestion::Timely(Default::default()),
         Congestion::Swift(Default::default()),
+        Congestion::Smartt(Default::default()),
     ] {
         let name = congestion.name();
         let error = check(congestion, false).unwrap_err().to_string();
@@ -110,7 +111,7 @@ fn presets_declare_what_they_need() {
     assert_eq!(those(Transport::hurries), ["purified"]);
     let growing = ["tcp", "cubic", "dctcp", "mptcp", "mptcp-ecn", "mp-rdma", "entropy-reuse"];
     let growing =
-        [&growing[..], &["uet-nscc", "uet", "uet-nscc-rccc"]]
+        [&growing[..], &["uet-nscc", "uet", "smartt", "uet-nscc-rccc"]]
             .concat();
     assert_eq!(those(Transport::grows), growing);
     assert_eq!(those(|transport| transport.telemetry() == Some(Bytes(42))), ["hpcc", "powertcp"]);

@@ -18,6 +18,7 @@ pub mod pulls;
 pub mod qcn;
 pub mod rccc;
 mod reno;
+pub mod smartt;
 pub mod swift;
 mod telemetry;
 pub mod timely;
@@ -254,6 +255,7 @@ macro_rules! list {
             "pulls" => Pulls(pulls::Pulls),
             "mp-rdma" => MpRdma(mp_rdma::MpRdma),
             "nscc" => Nscc(nscc::Nscc),
+            "smartt" => Smartt(smartt::Smartt),
             "rccc" => Rccc(rccc::Rccc),
             $($more)*
         }
