@@ -8,8 +8,10 @@ use crate::congestion::dcqcn::{Dcqcn, DcqcnPreset};
 use crate::congestion::dctcp::Dctcp;
 use crate::congestion::mp_rdma::MpRdma;
 use crate::congestion::newreno::NewReno;
+use crate::congestion::nscc::Nscc;
 use crate::congestion::pulls::Pulls;
 use crate::congestion::rccc::Rccc;
+use crate::congestion::swift::Swift;
 use crate::nic::NicQueue;
 use crate::reliability::Reliability;
 use crate::reliability::go_back_n::GoBackN;
@@ -118,6 +120,9 @@ fn ndp(reliability: Trimmed, initial_window: u32) -> Transport {
         shaping: Shaping::None(Default::default()),
     }
 }
+
+/// Most ACKs of a median: ours, as the paper's number is not known to us.
+const MEDIAN_OF: u32 = 31;
 
 /// The packets of Ultra Ethernet's public simulator, uet-htsim: 4150 B with headers. Its timeout is 15 us and six times what a full queue takes to empty; the queue holds the
 /// bandwidth-delay product of its standard network, 43 packets at 100 Gb/s.
@@ -291,6 +296,15 @@ pub static PRESETS: &[Preset] = &[
         expand: || ndp(Trimmed { priority: true, reroute: true, ..Trimmed::default() }, 8),
     },
     Preset {
+        name: "mswift",
+        doc: "MSwift (Gerstein et al., arXiv 2509.07907): Swift that goes by the median delay of the latest ACKs, at most 31, over an ideal reorder buffer in 4 KiB packets. Meant for sprayed \
+              packets of which some meet congested paths. Set `congestion.base_delay` to your network.",
+        expand: || Transport {
+            congestion: Congestion::Swift(Swift { median_of: Some(MEDIAN_OF), ..Swift::default() }),
+            ..Transport::default()
+        },
+    },
+    Preset {
         name: "uet-nscc",
         doc: "Ultra Ethernet (UEC specification 1.0) with congestion control at the sender, NSCC, as its public simulator uet-htsim has it: 4150-byte packets, \
               one ACK for four of them with a bitmap, a first window of 1.5 bandwidth-delay products, a timeout of 101 us (15 us and six full queues of a \
@@ -302,6 +316,16 @@ pub static PRESETS: &[Preset] = &[
         name: "uet",
         doc: "What uet-htsim runs if nothing else is asked for: uet-nscc. Its balancer is routing.preset = \"uet-mixed\", its queues trim.",
         expand: || uet(Congestion::Nscc(Default::default())),
+    },
+    Preset {
+        name: "mnscc",
+        doc: "MNSCC (Gerstein et al., arXiv 2509.07907): uet-nscc that goes by the median of the delays and marks of the latest ACKs, at most 31, one for each packet. Needs a fabric with \
+              ECN; meant for sprayed packets of which some meet congested paths.",
+        expand: || {
+            let nscc = Nscc { median_of: Some(MEDIAN_OF), ..Nscc::default() };
+            let each = Reliability::Pds(Pds { ack_bytes: Bytes(0), ..Pds::default() });
+            Transport { reliability: each, ..uet(Congestion::Nscc(nscc)) }
+        },
     },
     Preset {
         name: "smartt",

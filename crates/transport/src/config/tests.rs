@@ -111,7 +111,7 @@ fn presets_declare_what_they_need() {
     assert_eq!(those(Transport::hurries), ["purified"]);
     let growing = ["tcp", "cubic", "dctcp", "mptcp", "mptcp-ecn", "mp-rdma", "entropy-reuse"];
     let growing =
-        [&growing[..], &["uet-nscc", "uet", "smartt", "uet-nscc-rccc"]]
+        [&growing[..], &["mswift", "uet-nscc", "uet", "mnscc", "smartt", "uet-nscc-rccc"]]
             .concat();
     assert_eq!(those(Transport::grows), growing);
     assert_eq!(those(|transport| transport.telemetry() == Some(Bytes(42))), ["hpcc", "powertcp"]);

@@ -9,6 +9,7 @@ pub mod dctcp;
 pub mod fixed_window;
 pub mod hpcc;
 mod kind;
+mod median;
 pub mod mp_rdma;
 pub mod newreno;
 pub mod none;
