@@ -121,6 +121,9 @@ fn ndp(reliability: Trimmed, initial_window: u32) -> Transport {
     }
 }
 
+/// csg-htsim multiplies the time between two PULLs by 0.99, where it means the rate: 4096 B of credit in 0.99 times the time of 4160 B.
+const EQDS_PACE: f64 = 4096.0 / (0.99 * 4160.0);
+
 /// Most ACKs of a median: ours, as the paper's number is not known to us.
 const MEDIAN_OF: u32 = 31;
 
@@ -259,6 +262,15 @@ pub static PRESETS: &[Preset] = &[
         },
     },
     Preset {
+        name: "spectrum-x-like",
+        doc: "Hosts after NVIDIA's Spectrum-X, of which little is public: as roce with DCQCN, but a receiver places packets in whatever order they come (direct data placement), so that routing \
+              \"spectrum-x-like\" may send each its own way. Needs a fabric with ECN; meant for one with PFC.",
+        expand: || {
+            let timeout = Time::from_ns(4_194_304);
+            rdma(Reliability::SelectiveRepeat(Default::default()), None, timeout, timeout)
+        },
+    },
+    Preset {
         name: "mp-rdma",
         doc: "MP-RDMA (Lu et al., NSDI'18): one window for all paths, packets follow the path of the ACK that releases them, slow paths are pruned, a \
               receiver remembers 64 packets. Needs a fabric with ECN and routing \"spray-nic\", whose entropy values are its paths.",
@@ -305,6 +317,15 @@ pub static PRESETS: &[Preset] = &[
         },
     },
     Preset {
+        name: "strack-like",
+        doc: "After STrack (Le et al., arXiv 2407.15266), as far as csg-htsim has it, with constants that are guesses: a window by delay over an ideal reorder buffer in 4 KiB packets. Set \
+              `congestion.base_delay` to your network.",
+        expand: || Transport {
+            congestion: Congestion::StrackLike(Default::default()),
+            ..Transport::default()
+        },
+    },
+    Preset {
         name: "uet-nscc",
         doc: "Ultra Ethernet (UEC specification 1.0) with congestion control at the sender, NSCC, as its public simulator uet-htsim has it: 4150-byte packets, \
               one ACK for four of them with a bitmap, a first window of 1.5 bandwidth-delay products, a timeout of 101 us (15 us and six full queues of a \
@@ -342,6 +363,17 @@ pub static PRESETS: &[Preset] = &[
               once and then credit that the receiver grants at 99% of its link's rate. Needs no ECN; meant for a fabric with fabric.queue = \"trimming\" and sprayed \
               packets.",
         expand: || uet(Congestion::Rccc(Default::default())),
+    },
+    Preset {
+        name: "eqds",
+        doc: "EQDS (Olteanu et al., NSDI'22) as csg-htsim's htsim_eqds has it, by RCCC, which comes from it: a window of 50 packets of 4160 B at once, which are 1.4 bandwidth-delay products \
+              at 12 us and 100 Gb/s, then credit of 4 KiB in 0.99 times the time of such a packet. Meant for a fabric with fabric.queue = \"trimming\" and sprayed packets.",
+        expand: || {
+            let credit = Rccc { max_window: 1.4, pull: Bytes(4096), pace: EQDS_PACE, ..Rccc::default() };
+            let mut eqds = uet(Congestion::Rccc(credit));
+            eqds.options.mtu = Bytes(4096);
+            eqds
+        },
     },
     Preset {
         name: "uet-nscc-rccc",

@@ -20,6 +20,7 @@ pub mod qcn;
 pub mod rccc;
 mod reno;
 pub mod smartt;
+pub mod strack_like;
 pub mod swift;
 mod telemetry;
 pub mod timely;
@@ -257,6 +258,7 @@ macro_rules! list {
             "mp-rdma" => MpRdma(mp_rdma::MpRdma),
             "nscc" => Nscc(nscc::Nscc),
             "smartt" => Smartt(smartt::Smartt),
+            "strack-like" => StrackLike(strack_like::StrackLike),
             "rccc" => Rccc(rccc::Rccc),
             $($more)*
         }

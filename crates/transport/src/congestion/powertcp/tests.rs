@@ -181,18 +181,18 @@ fn round_trip_times_say_the_power_and_the_window_changes_once_per_round_trip() {
     let mut state = theta::State::new(&ThetaPowerTcp::default(), start());
     assert!(!state.react(&measured(0, 0, 10)));
     assert!(!state.react(&measured(1, 4, 12)));
-    close(state.window(), BDP);
+    close(state.law.window, BDP);
     assert!(state.react(&measured(3, 10, 12)));
-    close(state.window(), 101_875.0);
+    close(state.law.window, 101_875.0);
     // The next one is packet 6.
     assert!(!state.react(&measured(5, 11, 20)));
-    close(state.window(), 101_875.0);
+    close(state.law.window, 101_875.0);
     // Neither a loss nor an ACK that measures nothing counts.
-    let before = state.window();
+    let before = state.law.window;
     state.react(&Feedback { is_sampled: false, ..measured(9, 12, 90) });
     state.react(&Feedback { cause: Cause::Loss, ..measured(9, 12, 90) });
     state.react(&Feedback { cause: Cause::Timeout, ..measured(9, 12, 90) });
-    close(state.window(), before);
+    close(state.law.window, before);
 }
 
 /// Without a queue the power is 1, and the window grows by γβ per round trip up to the first one.
@@ -203,18 +203,18 @@ fn idle_round_trip_times_let_a_window_grow() {
     for round in 1..4 {
         state.react(&measured(3 * round, 30 * u64::from(round), 30));
     }
-    let small = state.window();
+    let small = state.law.window;
     assert!(small < 40_000.0, "{small}");
     state.react(&measured(12, 130, 10));
-    let mut expected = state.window();
+    let mut expected = state.law.window;
     for round in 5..20u32 {
         state.react(&measured(3 * round, 90 + 10 * u64::from(round), 10));
         expected = (expected + 0.9 * BETA).min(BDP);
         if round > 6 {
-            assert!(state.window() <= BDP);
+            assert!(state.law.window <= BDP);
         }
     }
-    close(state.window(), expected);
+    close(state.law.window, expected);
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Default for ThetaPowerTcp {
 /// The window of one flow.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    law: Law,
+    pub(super) law: Law,
     /// The last round-trip time, and when it was measured.
     last: Option<(Time, Time)>,
     /// The window changes with the ACK of a packet from this number on, which was sent when it had last changed.
@@ -48,10 +48,6 @@ impl State {
     pub(super) fn new(config: &ThetaPowerTcp, start: Start) -> Self {
         let law = Law::new(config.gamma, config.flows, config.base_rtt, start);
         State { law, last: None, round: 0 }
-    }
-
-    pub(super) fn window(&self) -> f64 {
-        self.law.window
     }
 
     /// Returns whether the window is cut.
