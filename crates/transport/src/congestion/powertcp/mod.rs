@@ -26,9 +26,9 @@ use crate::sender::PathFacts;
 /// more comes than leaves and for which nothing waits, is b²τ; the largest ratio, smoothed over a round trip τ, divides the window of a round trip ago, and β is added.
 /// Flows start at the line's rate, are paced at window / `base_rtt`, and no window is larger than the first. Losses and marks do nothing.
 ///
-/// What the paper leaves open is as in its authors' Linux module (inet-tub/powertcp-linux): the window of a round trip ago is remembered once per round trip, the
-/// first power is not smoothed. Their ns-3 model has other rules: it takes no arrival rate to be less than half of the link's, and aims at 95% of the link. An ACK that
-/// came over another path than the one before only restarts the comparison.
+/// What the paper leaves open is as in its authors' programs: the window of a round trip ago is remembered once per round trip and the first power is not smoothed, as in their Linux module
+/// (inet-tub/powertcp-linux), and no arrival rate counts as less than half of the link's (`least_current`), as in their ns-3 model (inet-tub/ns3-datacenter), which also aims at 95% of the link. An
+/// ACK that came over another path than the one before only restarts the comparison.
 ///
 /// Telemetry is exact and adds `telemetry` to every data packet and ACK, as for `hpcc`; granularities that spread a flow's packets over several paths are
 /// refused. No marks are needed.
@@ -39,6 +39,9 @@ pub struct PowerTcp {
     pub gamma: f64,
     /// Flows N that share the host's link: β is the first window divided by N (Linux module: `expected_flows` 10).
     pub flows: u32,
+    /// Least arrival rate, as a share of the link's rate (authors' ns-3 model: 0.5). 0: the paper's equation alone, with which few flows swing within a round trip and leave a twentieth of their
+    /// link unused.
+    pub least_current: f64,
     /// Round-trip time τ that windows and power are computed with; absent: each flow's own on the idle fabric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_rtt: Option<Time>,
@@ -48,7 +51,7 @@ pub struct PowerTcp {
 
 impl Default for PowerTcp {
     fn default() -> Self {
-        PowerTcp { gamma: 0.9, flows: 10, base_rtt: None, telemetry: Bytes(42) }
+        PowerTcp { gamma: 0.9, flows: 10, least_current: 0.5, base_rtt: None, telemetry: Bytes(42) }
     }
 }
 
@@ -141,9 +144,10 @@ fn facts(title: &'static str, telemetry: Option<Bytes>) -> Facts<'static> {
     }
 }
 
-fn check(gamma: f64, flows: u32, base_rtt: Option<Time>) -> Result<(), Invalid> {
+fn check(gamma: f64, flows: u32, least_current: f64, base_rtt: Option<Time>) -> Result<(), Invalid> {
     let is_weight = gamma > 0.0 && gamma <= 1.0;
     Invalid::unless(is_weight, "gamma", "a number above 0 and at most 1", gamma)?;
+    Invalid::unless((0.0..=1.0).contains(&least_current), "least_current", "0 to 1", least_current)?;
     Invalid::at_least("flows", flows, 1)?;
     Invalid::at_least("base_rtt", base_rtt.unwrap_or(Time(1)), Time(1))
 }
@@ -157,6 +161,8 @@ fn first_window(base_rtt: Option<Time>, packet: Bytes, path: PathFacts) -> Optio
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     law: Law,
+    /// Least current, as a share of the link's rate.
+    least: f64,
     /// The window once per round trip: what it was when the packets that are acknowledged now were sent.
     reference: f64,
     /// The reference moves with the ACK of a packet from this number on.
@@ -167,7 +173,13 @@ pub(crate) struct State {
 impl State {
     fn new(config: &PowerTcp, start: Start) -> Self {
         let law = Law::new(config.gamma, config.flows, config.base_rtt, start);
-        State { reference: law.window, law, round: 0, telemetry: Telemetry::default() }
+        State {
+            reference: law.window,
+            law,
+            least: config.least_current,
+            round: 0,
+            telemetry: Telemetry::default(),
+        }
     }
 
     /// Returns whether the window is cut.
@@ -178,8 +190,9 @@ impl State {
         if self.telemetry.is_first() {
             self.round = feedback.next;
         }
-        let base_rtt = self.law.base_rtt;
-        let Some((power, elapsed)) = self.telemetry.largest(|interval| power(interval, base_rtt)) else {
+        let (base_rtt, least) = (self.law.base_rtt, self.least);
+        let Some((power, elapsed)) = self.telemetry.largest(|interval| power(interval, base_rtt, least))
+        else {
             return false;
         };
         let before = self.law.window;
@@ -193,11 +206,11 @@ impl State {
 }
 
 /// The power of a link, of that which it has when it is just full.
-fn power(interval: Interval, base_rtt: f64) -> f64 {
+fn power(interval: Interval, base_rtt: f64, least: f64) -> f64 {
     let Interval { elapsed, rate, carried, queued: [before, now] } = interval;
-    let current = (carried + now as f64 - before as f64) / elapsed;
+    let current = ((carried + now as f64 - before as f64) / elapsed).max(least * rate);
     let voltage = now as f64 + rate * base_rtt;
-    (current * voltage / (rate * rate * base_rtt)).max(0.0)
+    current * voltage / (rate * rate * base_rtt)
 }
 
 impl CongestionConfig for PowerTcp {
@@ -209,7 +222,7 @@ impl CongestionConfig for PowerTcp {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        check(self.gamma, self.flows, self.base_rtt)
+        check(self.gamma, self.flows, self.least_current, self.base_rtt)
     }
 
     fn first_window(&self, packet: Bytes, path: PathFacts) -> Option<(&'static str, Bytes)> {

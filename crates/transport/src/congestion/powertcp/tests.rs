@@ -81,9 +81,9 @@ fn power_is_smoothed_over_a_round_trip() {
     ack(&mut state, 0, 90, &[link(0.0, 25_000, 0)]);
     ack(&mut state, 1, 90, &[link(1.0, 25_000, 12_500)]);
     close(state.law.power.unwrap(), 1.2);
-    // 25,000 B leave in 2 us, and all that waited with them: nothing has come. Γ = 0.
+    // 25,000 B leave in 2 us, and all that waited with them: nothing has come, which counts as half of the link's rate. Γ = 0.5.
     ack(&mut state, 2, 90, &[link(3.0, 0, 37_500)]);
-    close(state.law.power.unwrap(), 0.96);
+    close(state.law.power.unwrap(), 0.96 + 0.1);
     ack(&mut state, 3, 90, &[link(23.0, 0, 287_500)]);
     close(state.law.power.unwrap(), 1.0);
 }
@@ -135,10 +135,11 @@ fn another_way_an_answer_without_telemetry_and_a_loss_change_nothing() {
     assert_eq!((state.law.window, state.reference, state.law.power), (BDP, BDP, None));
 }
 
-/// Nothing has come to the link for a round trip: no power to divide by.
+/// Nothing has come to the link for a round trip: by the paper's equation alone there is no power to divide by.
 #[test]
 fn windows_stay_within_the_first_one() {
     let mut state = at(1_000.0);
+    state.least = 0.0;
     ack(&mut state, 0, 9, &[link(0.0, 125_000, 0)]);
     ack(&mut state, 1, 9, &[link(10.0, 0, 125_000)]);
     assert_eq!((state.law.power, state.law.window()), (Some(0.0), 123_850));
@@ -225,10 +226,12 @@ fn senseless_values_name_their_field() {
         (PowerTcp { gamma: 0.0, ..config() }, "gamma"),
         (PowerTcp { gamma: 1.1, ..config() }, "gamma"),
         (PowerTcp { flows: 0, ..config() }, "flows"),
+        (PowerTcp { least_current: 1.1, ..config() }, "least_current"),
         (PowerTcp { base_rtt: Some(Time::ZERO), ..config() }, "base_rtt"),
     ] {
         assert_eq!(config.check().unwrap_err().field, field);
-        let theta = ThetaPowerTcp { gamma: config.gamma, flows: config.flows, base_rtt: config.base_rtt };
+        let PowerTcp { gamma, flows, least_current, base_rtt, .. } = config;
+        let theta = ThetaPowerTcp { gamma, flows, least_current, base_rtt };
         assert_eq!(theta.check().unwrap_err().field, field);
     }
 }

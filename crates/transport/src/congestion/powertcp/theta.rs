@@ -23,6 +23,9 @@ pub struct ThetaPowerTcp {
     pub gamma: f64,
     /// Flows N that share the host's link: β is the first window divided by N (Linux module: `expected_flows` 10).
     pub flows: u32,
+    /// Least value of dθ/dt + 1, which is the arrival rate as a share of the link's (authors' ns-3 model: 0.5; their Linux module: 1). 0: the paper's equation alone, with which queues of six flows and
+    /// more stay several times longer than they should be.
+    pub least_current: f64,
     /// Round-trip time τ that windows and power are computed with; absent: each flow's own on the idle fabric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_rtt: Option<Time>,
@@ -30,7 +33,7 @@ pub struct ThetaPowerTcp {
 
 impl Default for ThetaPowerTcp {
     fn default() -> Self {
-        ThetaPowerTcp { gamma: 0.9, flows: 10, base_rtt: None }
+        ThetaPowerTcp { gamma: 0.9, flows: 10, least_current: 0.5, base_rtt: None }
     }
 }
 
@@ -38,6 +41,8 @@ impl Default for ThetaPowerTcp {
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(super) law: Law,
+    /// Least dθ/dt + 1.
+    least: f64,
     /// The last round-trip time, and when it was measured.
     last: Option<(Time, Time)>,
     /// The window changes with the ACK of a packet from this number on, which was sent when it had last changed.
@@ -47,7 +52,7 @@ pub(crate) struct State {
 impl State {
     pub(super) fn new(config: &ThetaPowerTcp, start: Start) -> Self {
         let law = Law::new(config.gamma, config.flows, config.base_rtt, start);
-        State { law, last: None, round: 0 }
+        State { law, least: config.least_current, last: None, round: 0 }
     }
 
     /// Returns whether the window is cut.
@@ -66,7 +71,7 @@ impl State {
         self.last = Some((rtt, now));
         let elapsed = (now - at).0 as f64;
         let gradient = (rtt.0 as f64 - before.0 as f64) / elapsed;
-        let power = ((gradient + 1.0) * rtt.0 as f64 / self.law.base_rtt).max(0.0);
+        let power = (gradient + 1.0).max(self.least) * rtt.0 as f64 / self.law.base_rtt;
         let smoothed = self.law.smooth(power, elapsed);
         if feedback.seq < self.round {
             return false;
@@ -87,7 +92,7 @@ impl CongestionConfig for ThetaPowerTcp {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        check(self.gamma, self.flows, self.base_rtt)
+        check(self.gamma, self.flows, self.least_current, self.base_rtt)
     }
 
     fn first_window(&self, packet: Bytes, path: PathFacts) -> Option<(&'static str, Bytes)> {
