@@ -225,7 +225,7 @@ fn values_without_meaning_are_refused() {
     assert_eq!(refused(gate), Err("quick_adapt_gate".into()));
 }
 
-/// `MNSCC`: of five paths `slow` are marked and delayed by 40 us, the others by 2 us. What less than half of them say does nothing; what more than half say is all that counts.
+/// `MNSCC`: of five paths `slow` are marked and delayed by 40 us, the others by 2 us. What less than half of them say does nothing.
 #[test]
 fn a_median_goes_by_most_of_the_paths() {
     let windows = |median_of: Option<u32>, slow: u64| -> Vec<u64> {
@@ -245,6 +245,6 @@ fn a_median_goes_by_most_of_the_paths() {
         assert!(median[31..].is_sorted() && median[2999] == MOST, "{slow}");
     }
     assert!(windows(None, 2)[2999] < MOST / 2);
-    let (median, all) = (windows(Some(25), 3), windows(None, 5));
-    assert!(median[2999] <= 2 * all[2999], "{} {}", median[2999], all[2999]);
+    // With three it shrinks, until a window has so few ACKs that most of them are not always slow.
+    assert!(windows(Some(25), 3)[2999] < 50_000 && windows(None, 5)[2999] == PACKET);
 }
