@@ -22,8 +22,10 @@ impl Latest {
             self.ring.push((rtt, marked));
             self.next = self.ring.len() % count;
         } else {
-            self.ring[self.next] = (rtt, marked);
-            self.next = (self.next + 1) % count;
+            // While there were fewer than a median then took, the next place was behind them all.
+            let oldest = self.next % count;
+            self.ring[oldest] = (rtt, marked);
+            self.next = (oldest + 1) % count;
         }
         let mut rtts = [Time::ZERO; MOST as usize];
         let rtts = &mut rtts[..self.ring.len()];
@@ -85,6 +87,11 @@ mod tests {
             .map(|(count, rtt)| latest.median(count, Time(rtt), false).0.0);
         assert_eq!(seen, [7, 8, 7, 7, 3]);
         assert_eq!(latest.median(1, Time(50), false).0, Time(50));
+        // As many as there are, where more were wanted before: the oldest goes.
+        let mut latest = Latest::default();
+        let seen = [(5, 1), (5, 2), (5, 3), (3, 9), (3, 9)]
+            .map(|(count, rtt)| latest.median(count, Time(rtt), false).0.0);
+        assert_eq!(seen, [1, 1, 2, 3, 9]);
     }
 
     #[test]
