@@ -1,11 +1,11 @@
 //! Schemes by the names their papers gave them: data that expand to a point of the product.
 
-use netloom_paths::routes::RandomLayers;
+use netloom_paths::routes::{KShortest, RandomLayers};
 use netloom_units::{Bytes, Time};
 
 use crate::granularity::{
-    conweave, flow, flowbender, flowcell, flowcut, flowlet, packet, path_list, path_penalties, plb,
-    plb_delay, reps,
+    conweave, flow, flowbender, flowcell, flowcut, flowlet, hopper_like, packet, path_list, path_penalties,
+    plb, plb_delay, reps, spritz,
 };
 use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
@@ -101,6 +101,16 @@ fn ugal(config: ugal::Ugal) -> Routing {
 
 const FLOW: Granularity = Granularity::Flow(flow::Flow {});
 const PACKET: Granularity = Granularity::Packet(packet::Packet { control: false });
+
+/// KiB between the eight levels of queues that count as alike: ours.
+const GRADES: [u64; 7] = [4, 8, 16, 32, 64, 128, 256];
+
+/// Spritz over the 16 shortest paths.
+fn spritz(policy: spritz::Policy) -> Routing {
+    let granularity = Granularity::Spritz(spritz::Spritz { policy, ..spritz::Spritz::default() });
+    let paths = KShortest { k: 16, ..k_shortest::JELLYFISH };
+    scheme(Placement::Nic, granularity, Selector::KShortest(paths))
+}
 
 /// Every preset, in the order in which `netloom list` shows them.
 pub static PRESETS: &[Preset] = &[
@@ -317,6 +327,16 @@ pub static PRESETS: &[Preset] = &[
         },
     },
     Preset {
+        name: "hopper-like",
+        doc: "After Hopper (Nosrati and Ghaderi, arXiv 2506.08132): a flow whose round trips take 1.5 times those of an idle path tries two other entropy values, and moves to one whose round trip takes \
+              less than 0.8 of its own; its own packets are the probes. Meant for transport \"irn\".",
+        expand: || {
+            let granularity = Granularity::HopperLike(hopper_like::HopperLike::default());
+            let selector = Selector::Random(random::Random {});
+            Routing { entropy_values: 1 << 16, ..scheme(Placement::Nic, granularity, selector) }
+        },
+    },
+    Preset {
         name: "reps",
         doc: "REPS: per packet an entropy value whose ACK came back unmarked, otherwise one of 65,536 (Bonato et al., arXiv 2407.21625). Needs ECN.",
         expand: || {
@@ -347,6 +367,32 @@ pub static PRESETS: &[Preset] = &[
         name: "uet-mixed",
         doc: "uet-htsim's mixed, its default: first the entropy values whose ACKs came back unmarked, each once, else as uet-bitmap. Needs ECN or trimming.",
         expand: || uet_penalties(path_penalties::PathPenalties::default()),
+    },
+    Preset {
+        name: "spritz-scout",
+        doc: "Spritz-Scout (Bonato et al., arXiv 2602.19567): a sender draws among its 16 shortest paths, detours with less weight, and keeps to a good one until it is marked, trimmed or lost. \
+              Sizes and weights are ours, as they are not published. Meant for Slim Fly and Dragonfly. Needs ECN or trimming.",
+        expand: || spritz(spritz::Policy::Scout),
+    },
+    Preset {
+        name: "spritz-spray",
+        doc: "Spritz-Spray: as spritz-scout, but packets take up to eight good paths in turn.",
+        expand: || spritz(spritz::Policy::Spray),
+    },
+    Preset {
+        name: "flicr-like",
+        doc: "A sender that re-routes flowlets over the paths of spritz-scout, as Flicr beside which Spritz is measured; its rules are ours. Needs ECN or trimming.",
+        expand: || spritz(spritz::Policy::FlicrLike),
+    },
+    Preset {
+        name: "spectrum-x-like",
+        doc: "Adaptive routing after NVIDIA's Spectrum-X, whose grading of queues is not public: every switch takes one of the least loaded ports per packet, by eight levels of queued bytes, at random \
+              among equals. Meant for hosts that take packets in any order (transport \"spectrum-x-like\") and a fabric with PFC.",
+        expand: || {
+            let levels = GRADES.map(|kib| Bytes(kib << 10)).to_vec();
+            let graded = least_loaded::LeastLoaded { levels, ..least_loaded::LeastLoaded::default() };
+            scheme(Placement::Switch, PACKET, Selector::LeastLoaded(graded))
+        },
     },
     Preset {
         name: "conga",

@@ -18,6 +18,7 @@ use netloom_routing::granularity::plb_delay::PlbDelay;
 use netloom_routing::{Granularity, Selector, preset};
 use netloom_sim::{Cut, Degrade, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
+use netloom_transport::congestion::Marks;
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::reliability::trimmed::Trimmed;
 use netloom_transport::reorder::buffer::Buffer;
@@ -142,14 +143,51 @@ fn spraying(transport: &Transport) -> SimConfig {
     })
 }
 
+/// Half of the time as many ACKs as a median may be of.
+fn medians() -> impl Strategy<Value = Option<u32>> {
+    prop::option::of(1..=127u32)
+}
+
+/// With targets and windows small enough to matter in short runs.
+fn smartt() -> impl Strategy<Value = Congestion> {
+    use congestion::smartt::Smartt;
+    (10..20_000u64, 0.1..3.0f64, prop::option::of(0.0..=1.0f64), any::<bool>()).prop_map(
+        |(target, max_window, wait_to_decrease, quick_adapt)| {
+            let target_delay = Time::from_ns(target);
+            Congestion::Smartt(Smartt {
+                target_delay,
+                max_window,
+                wait_to_decrease,
+                quick_adapt,
+                ..Default::default()
+            })
+        },
+    )
+}
+
+fn powertcp() -> impl Strategy<Value = Congestion> {
+    use congestion::powertcp::{PowerTcp, theta::ThetaPowerTcp};
+    (0.1..=1.0f64, 1..200u32, prop::option::of(1..40u64), any::<bool>()).prop_map(
+        |(gamma, flows, us, by_rtt)| {
+            let base_rtt = us.map(Time::from_us);
+            match by_rtt {
+                true => {
+                    Congestion::ThetaPowerTcp(ThetaPowerTcp { gamma, flows, base_rtt, ..Default::default() })
+                }
+                false => Congestion::PowerTcp(PowerTcp { gamma, flows, base_rtt, ..Default::default() }),
+            }
+        },
+    )
+}
+
 /// With targets and windows small enough to matter in short runs.
 fn nscc() -> impl Strategy<Value = Congestion> {
     use congestion::nscc::Nscc;
     let (rtt, target) = (prop::option::of(1..100u64), prop::option::of(1..30_000u64));
-    (rtt, target, prop::option::of(1..40u32), 0.1..3.0f64, any::<bool>()).prop_map(
-        |(rtt, target, initial_window, max_window, quick_adapt)| {
+    (rtt, target, prop::option::of(1..40u32), 0.1..3.0f64, any::<bool>(), medians()).prop_map(
+        |(rtt, target, initial_window, max_window, quick_adapt, median_of)| {
             let (network_rtt, target_delay) = (rtt.map(Time::from_us), target.map(Time::from_ns));
-            let windows = Nscc { initial_window, max_window, quick_adapt, ..Nscc::default() };
+            let windows = Nscc { initial_window, max_window, quick_adapt, median_of, ..Nscc::default() };
             Congestion::Nscc(Nscc { network_rtt, target_delay, ..windows })
         },
     )
@@ -197,15 +235,19 @@ fn transports() -> impl Strategy<Value = Transport> {
             let base_rtt = us.map(Time::from_us);
             Congestion::Hpcc(congestion::hpcc::Hpcc { eta, max_stage, base_rtt, ..Default::default() })
         }),
+        powertcp(),
         Just(Congestion::Timely(congestion::timely::Timely {
             t_low: Time::from_us(8),
             ..Default::default()
         })),
-        any::<bool>().prop_map(|fs_whole_packets| Congestion::Swift(congestion::swift::Swift {
-            base_delay: Time::from_us(5),
-            fs_whole_packets,
-            ..Default::default()
-        })),
+        (any::<bool>(), medians()).prop_map(|(fs_whole_packets, median_of)| Congestion::Swift(
+            congestion::swift::Swift {
+                base_delay: Time::from_us(5),
+                fs_whole_packets,
+                median_of,
+                ..Default::default()
+            }
+        )),
         (1..40u32, any::<bool>(), 0.5..=1.0f64, any::<bool>()).prop_map(
             |(initial_window, adapts, pace, request_to_send)| {
                 let adaptive = adapts.then(Default::default);
@@ -215,6 +257,11 @@ fn transports() -> impl Strategy<Value = Transport> {
         ),
         mp_rdma(),
         nscc(),
+        smartt(),
+        Just(Congestion::StrackLike(congestion::strack_like::StrackLike {
+            base_delay: Time::from_us(5),
+            ..Default::default()
+        })),
         rccc(),
         // Slow enough to matter, and back at the line's rate long after the flows are done.
         Just(Congestion::Qcn(congestion::qcn::Qcn {
@@ -466,7 +513,7 @@ fn flowcuts() -> impl Strategy<Value = Flowcut> {
     )
 }
 
-/// DCQCN, NSCC, RCCC with it and MP-RDMA need a fabric that marks, and repetitions that hurry and adaptive windows one that trims.
+/// DCQCN, NSCC, SMaRTT, RCCC with NSCC and MP-RDMA need a fabric that marks, and repetitions that hurry and adaptive windows one that trims.
 fn mark(config: &mut SimConfig) {
     if matches!(config.transport.congestion, Congestion::Qcn(_)) {
         let eager = Qcn { q_eq: Some(Bytes(8_000)), sample_base: Bytes(16_000), ..Qcn::default() };
@@ -479,7 +526,9 @@ fn mark(config: &mut SimConfig) {
     if let Congestion::Pulls(pulls) = &mut config.transport.congestion {
         pulls.adaptive.take_if(|_| !config.fabric.queue.trims());
     }
-    if matches!(config.transport.congestion, Congestion::Dcqcn(_) | Congestion::Nscc(_) | Congestion::Rccc(_))
+    let marks = config.transport.congestion.facts().marks;
+    if marks == Marks::Required
+        || matches!(config.transport.congestion, Congestion::Rccc(_))
         || config.transport.chooses_paths()
     {
         let ecn = Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1, mark: Default::default() };

@@ -8,11 +8,14 @@ use crate::congestion::dcqcn::{Dcqcn, DcqcnPreset};
 use crate::congestion::dctcp::Dctcp;
 use crate::congestion::mp_rdma::MpRdma;
 use crate::congestion::newreno::NewReno;
+use crate::congestion::nscc::Nscc;
 use crate::congestion::pulls::Pulls;
 use crate::congestion::rccc::Rccc;
+use crate::congestion::swift::Swift;
 use crate::nic::NicQueue;
 use crate::reliability::Reliability;
 use crate::reliability::go_back_n::GoBackN;
+use crate::reliability::pds::Pds;
 use crate::reliability::selective_repeat::SelectiveRepeat;
 use crate::reliability::trimmed::Trimmed;
 use crate::reorder::Reorder;
@@ -95,6 +98,13 @@ fn rdma(reliability: Reliability, window_bdp: Option<f64>, rto_min: Time, rto_in
     }
 }
 
+/// The hosts of HPCC's public simulator and of those that grew out of it, PowerTCP's among them.
+fn beside_hpcc(congestion: Congestion) -> Transport {
+    let timeout = Time::from_ns(4_194_304);
+    let go_back_n = GoBackN { nack_interval: Time::from_us(500), ..GoBackN::default() };
+    Transport { congestion, ..rdma(Reliability::GoBackN(go_back_n), None, timeout, timeout) }
+}
+
 /// NDP's packets of 9 KB, and its timeouts as its public simulator has them.
 fn ndp(reliability: Trimmed, initial_window: u32) -> Transport {
     Transport {
@@ -110,6 +120,12 @@ fn ndp(reliability: Trimmed, initial_window: u32) -> Transport {
         shaping: Shaping::None(Default::default()),
     }
 }
+
+/// csg-htsim multiplies the time between two PULLs by 0.99, where it means the rate: 4096 B of credit in 0.99 times the time of 4160 B.
+const EQDS_PACE: f64 = 4096.0 / (0.99 * 4160.0);
+
+/// Most ACKs of a median: ours, as the paper's number is not known to us.
+const MEDIAN_OF: u32 = 31;
 
 /// The packets of Ultra Ethernet's public simulator, uet-htsim: 4150 B with headers. Its timeout is 15 us and six times what a full queue takes to empty; the queue holds the
 /// bandwidth-delay product of its standard network, 43 packets at 100 Gb/s.
@@ -196,12 +212,18 @@ pub static PRESETS: &[Preset] = &[
         name: "hpcc",
         doc: "HPCC (Li et al., SIGCOMM'19): as roce, but a window per flow that keeps the fullest link of its path at 95%, as the switches report by \
               in-band telemetry, 42 B in every packet and ACK. Needs no ECN, but paths that a flow keeps for a while.",
-        expand: || {
-            let timeout = Time::from_ns(4_194_304);
-            let go_back_n = GoBackN { nack_interval: Time::from_us(500), ..GoBackN::default() };
-            let roce = rdma(Reliability::GoBackN(go_back_n), None, timeout, timeout);
-            Transport { congestion: Congestion::Hpcc(Default::default()), ..roce }
-        },
+        expand: || beside_hpcc(Congestion::Hpcc(Default::default())),
+    },
+    Preset {
+        name: "powertcp",
+        doc: "PowerTCP (Addanki et al., NSDI'22): as hpcc, but the window follows the power of the fullest link of the path, its arrival rate times what it holds. Needs no \
+              ECN, but paths that a flow keeps for a while.",
+        expand: || beside_hpcc(Congestion::PowerTcp(Default::default())),
+    },
+    Preset {
+        name: "theta-powertcp",
+        doc: "θ-PowerTCP (Addanki et al., NSDI'22): as powertcp, but from round-trip times, without telemetry. Meant for paths that a flow keeps for a while.",
+        expand: || beside_hpcc(Congestion::ThetaPowerTcp(Default::default())),
     },
     Preset {
         name: "roce-conweave",
@@ -237,6 +259,15 @@ pub static PRESETS: &[Preset] = &[
             let reliability = SelectiveRepeat { reorder_threshold: 1, rack: false, sack: true };
             let timeout = Time::from_us(320);
             rdma(Reliability::SelectiveRepeat(reliability), Some(1.0), timeout, timeout)
+        },
+    },
+    Preset {
+        name: "spectrum-x-like",
+        doc: "Hosts after NVIDIA's Spectrum-X, of which little is public: as roce with DCQCN, but a receiver places packets in whatever order they come (direct data placement), so that routing \
+              \"spectrum-x-like\" may send each its own way. Needs a fabric with ECN; meant for one with PFC.",
+        expand: || {
+            let timeout = Time::from_ns(4_194_304);
+            rdma(Reliability::SelectiveRepeat(Default::default()), None, timeout, timeout)
         },
     },
     Preset {
@@ -277,6 +308,24 @@ pub static PRESETS: &[Preset] = &[
         expand: || ndp(Trimmed { priority: true, reroute: true, ..Trimmed::default() }, 8),
     },
     Preset {
+        name: "mswift",
+        doc: "MSwift (Gerstein et al., arXiv 2509.07907): Swift that goes by the median delay of the latest ACKs, at most 31, over an ideal reorder buffer in 4 KiB packets. Meant for sprayed \
+              packets of which some meet congested paths. Set `congestion.base_delay` to your network.",
+        expand: || Transport {
+            congestion: Congestion::Swift(Swift { median_of: Some(MEDIAN_OF), ..Swift::default() }),
+            ..Transport::default()
+        },
+    },
+    Preset {
+        name: "strack-like",
+        doc: "After STrack (Le et al., arXiv 2407.15266), as far as csg-htsim has it, with constants that are guesses: a window by delay over an ideal reorder buffer in 4 KiB packets. Set \
+              `congestion.base_delay` to your network.",
+        expand: || Transport {
+            congestion: Congestion::StrackLike(Default::default()),
+            ..Transport::default()
+        },
+    },
+    Preset {
         name: "uet-nscc",
         doc: "Ultra Ethernet (UEC specification 1.0) with congestion control at the sender, NSCC, as its public simulator uet-htsim has it: 4150-byte packets, \
               one ACK for four of them with a bitmap, a first window of 1.5 bandwidth-delay products, a timeout of 101 us (15 us and six full queues of a \
@@ -290,11 +339,41 @@ pub static PRESETS: &[Preset] = &[
         expand: || uet(Congestion::Nscc(Default::default())),
     },
     Preset {
+        name: "mnscc",
+        doc: "MNSCC (Gerstein et al., arXiv 2509.07907): uet-nscc that goes by the median of the delays and marks of the latest ACKs, at most 31, one for each packet. Needs a fabric with \
+              ECN; meant for sprayed packets of which some meet congested paths.",
+        expand: || {
+            let nscc = Nscc { median_of: Some(MEDIAN_OF), ..Nscc::default() };
+            let each = Reliability::Pds(Pds { ack_bytes: Bytes(0) });
+            Transport { reliability: each, ..uet(Congestion::Nscc(nscc)) }
+        },
+    },
+    Preset {
+        name: "smartt",
+        doc: "SMaRTT (Bonato et al., arXiv 2404.01630), NSCC's ancestor, in the packets of uet-nscc, with an ACK for each as REPS has it. Needs a fabric with ECN; meant for one with \
+              fabric.queue = \"trimming\" and sprayed packets, of routing \"reps\" in the paper.",
+        expand: || {
+            let each = Reliability::Pds(Pds { ack_bytes: Bytes(0) });
+            Transport { reliability: each, ..uet(Congestion::Smartt(Default::default())) }
+        },
+    },
+    Preset {
         name: "uet-rccc",
         doc: "Ultra Ethernet with congestion control at the receiver, RCCC (uet-htsim: -receiver_cc_only): as uet-nscc, but a window of 1.5 bandwidth-delay products at \
               once and then credit that the receiver grants at 99% of its link's rate. Needs no ECN; meant for a fabric with fabric.queue = \"trimming\" and sprayed \
               packets.",
         expand: || uet(Congestion::Rccc(Default::default())),
+    },
+    Preset {
+        name: "eqds",
+        doc: "EQDS (Olteanu et al., NSDI'22) as csg-htsim's htsim_eqds has it, by RCCC, which comes from it: a window of 50 packets of 4160 B at once, which are 1.4 bandwidth-delay products \
+              at 12 us and 100 Gb/s, then credit of 4 KiB in 0.99 times the time of such a packet. Meant for a fabric with fabric.queue = \"trimming\" and sprayed packets.",
+        expand: || {
+            let credit = Rccc { max_window: 1.4, pull: Bytes(4096), pace: EQDS_PACE, ..Rccc::default() };
+            let mut eqds = uet(Congestion::Rccc(credit));
+            eqds.options.mtu = Bytes(4096);
+            eqds
+        },
     },
     Preset {
         name: "uet-nscc-rccc",

@@ -366,6 +366,14 @@ impl Forwarding {
         }
     }
 
+    /// Hops between the switches of two hosts on the path of a tag; 0 where tags do not say how long a path is.
+    #[expect(clippy::cast_possible_truncation, reason = "hops of a path have 16 bits in packets")]
+    pub fn hops(&self, src: HostId, dst: HostId, tag: Tag) -> u32 {
+        let Beyond::Paths(paths) = &self.beyond else { return 0 };
+        let (from, to) = (self.table.edge_of(src), self.table.edge_of(dst));
+        paths.path(from, to, tag.bits()).map_or(0, |path| path.len() as u32)
+    }
+
     /// Where a packet goes on beyond minimal routing. `choose` names one of several ports that lead there; control packets go by the layer
     /// of what they answer, or by layer 0, as the scheme says, or by minimal paths.
     ///

@@ -259,6 +259,9 @@ mod tests {
                 for (shorter, longer) in ways.iter().zip(&ways[1..]) {
                     assert!(shorter.len() <= longer.len());
                 }
+                let hops = (0..9).map(|path| forwarding.hops(src, dst, Tag::path(path)) as usize);
+                let walked = ways.iter().map(|way| way.len() - 1).chain([0]);
+                assert!(hops.eq(walked), "there is no ninth");
                 assert!(ways.iter().all(|way| way.iter().collect::<BTreeSet<_>>().len() == way.len()));
                 // A path that there is not is no path: the packet goes minimally.
                 assert_eq!(walk(&network, &forwarding, src, dst, 8).len(), ways[0].len());

@@ -34,6 +34,14 @@ pub(crate) trait GranularityConfig: Clone {
     /// A flow begins that has these paths, each once.
     fn list(&self, _: &mut Self::Run, _: &[Tag]) {}
 
+    /// Whether it also wants to know how long these paths are.
+    fn weighs(&self) -> bool {
+        false
+    }
+
+    /// The hops between switches of the paths that have been [listed](Self::list), in the same order.
+    fn weigh(&self, _: &mut Self::Run, _hops: &[u32]) {}
+
     /// At a NIC, the path of the run that begins now; none: the selector chooses.
     fn again(&self, _: &mut Self::Run, _: &mut impl Rng) -> Option<Tag> {
         None

@@ -10,6 +10,7 @@ pub mod flowbender;
 pub mod flowcell;
 pub mod flowcut;
 pub mod flowlet;
+pub mod hopper_like;
 mod kind;
 mod listed;
 pub mod packet;
@@ -19,6 +20,7 @@ pub mod path_penalties;
 pub mod plb;
 pub mod plb_delay;
 pub mod reps;
+pub mod spritz;
 mod table;
 
 use netloom_units::{Invalid, Time, kinds};
@@ -125,6 +127,8 @@ macro_rules! list {
             "reps" => Reps(reps::Reps),
             "path-list" => PathList(path_list::PathList),
             "path-penalties" => PathPenalties(path_penalties::PathPenalties),
+            "spritz" => Spritz(spritz::Spritz),
+            "hopper-like" => HopperLike(hopper_like::HopperLike),
             $($more)*
         }
     };

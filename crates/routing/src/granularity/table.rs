@@ -103,6 +103,16 @@ impl<G: GranularityConfig> Table<G> {
         }
     }
 
+    pub(crate) fn weighs(&self) -> bool {
+        self.granularity.weighs()
+    }
+
+    pub(crate) fn weigh(&mut self, flow: FlowRef, hops: &[u32]) {
+        if let Some(kept) = self.flows.get_mut(flow) {
+            self.granularity.weigh(&mut kept.run, hops);
+        }
+    }
+
     pub(crate) fn may_send(&self, flow: FlowRef, next: u32, oldest: u32) -> bool {
         let kept = self.flows.get(flow);
         kept.is_none_or(|kept| self.granularity.may_send(&kept.run, next, oldest))

@@ -68,6 +68,16 @@ impl NicPathSelector {
         each!(&mut self.flows, table => table.list(flow, paths), ());
     }
 
+    /// Whether it also wants to know how long these paths are.
+    pub fn weighs(&self) -> bool {
+        each!(&self.flows, table => table.weighs(), false)
+    }
+
+    /// The hops between switches of a flow's [listed](Self::list) paths, in the same order.
+    pub fn weigh(&mut self, flow: FlowRef, hops: &[u32]) {
+        each!(&mut self.flows, table => table.weigh(flow, hops), ());
+    }
+
     /// The tag of a packet of a flow that leaves now. Retransmissions count like any packet.
     #[inline]
     pub fn tag<'t>(

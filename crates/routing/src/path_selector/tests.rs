@@ -780,8 +780,11 @@ fn nics_say_what_they_want_to_know() {
     let of = |asks: fn(&NicPathSelector) -> bool| -> Vec<&str> {
         nics.iter().copied().filter(|preset| asks(&Nic::new(preset).selector)).collect()
     };
-    assert_eq!(of(NicPathSelector::expects), ["plb-reps-artefact", "flowcut-artefact-ft"]);
-    assert_eq!(of(|nic| nic.lists().is_some()), ["path-list", "uet-oblivious", "uet-bitmap", "uet-mixed"]);
+    assert_eq!(of(NicPathSelector::expects), ["plb-reps-artefact", "hopper-like", "flowcut-artefact-ft"]);
+    let by_lengths = ["spritz-scout", "spritz-spray", "flicr-like"];
+    let listing = [&["path-list", "uet-oblivious", "uet-bitmap", "uet-mixed"][..], &by_lengths].concat();
+    assert_eq!(of(|nic| nic.lists().is_some()), listing);
+    assert_eq!(of(NicPathSelector::weighs), by_lengths);
     assert_eq!(Nic::new("path-list").selector.lists(), Some(64));
     let deaf = ["spray-nic", "spray-paths", "presto", "uet-oblivious", "k-shortest"];
     let listening: Vec<_> = nics.iter().copied().filter(|preset| !deaf.contains(preset)).collect();

@@ -154,6 +154,11 @@ impl Facts<'_> {
         matches!(self.paths, PathSet::Minimal | PathSet::InOrder | PathSet::Labels)
     }
 
+    /// Whether its paths have numbers by which their lengths are known.
+    pub(crate) fn has_lengths(&self) -> bool {
+        matches!(self.paths, PathSet::KShortest(_))
+    }
+
     /// The tags among which a NIC chooses by it; none if it picks ports.
     pub(crate) fn nic_tags(&self) -> Option<NicTags> {
         match self.places {

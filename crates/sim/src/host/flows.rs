@@ -130,7 +130,13 @@ impl Host {
         if let Some(path_selector) = &mut self.path_selector
             && let Some(most) = path_selector.lists()
         {
-            path_selector.list(at, &paths(ctx.world, (ctx.id, dst), ctx.now, most, &mut self.random));
+            let tags = paths(ctx.world, (ctx.id, dst), ctx.now, most, &mut self.random);
+            path_selector.list(at, &tags);
+            if path_selector.weighs() {
+                let routes = ctx.world.routes(ctx.now);
+                let hops: Vec<u32> = tags.iter().map(|&tag| routes.hops(ctx.id, dst, tag)).collect();
+                path_selector.weigh(at, &hops);
+            }
         }
         if let Some(path_selector) =
             self.path_selector.as_mut().filter(|path_selector| path_selector.expects())

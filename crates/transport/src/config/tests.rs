@@ -59,8 +59,12 @@ fn what_needs_acks_is_refused_without_them() {
         Congestion::Cubic(Default::default()),
         Congestion::Dctcp(Default::default()),
         Congestion::Hpcc(Default::default()),
+        Congestion::PowerTcp(Default::default()),
+        Congestion::ThetaPowerTcp(Default::default()),
         Congestion::Timely(Default::default()),
         Congestion::Swift(Default::default()),
+        Congestion::Smartt(Default::default()),
+        Congestion::StrackLike(Default::default()),
     ] {
         let name = congestion.name();
         let error = check(congestion, false).unwrap_err().to_string();
@@ -98,21 +102,27 @@ fn those(is_so: impl Fn(&Transport) -> bool) -> Vec<&'static str> {
 fn presets_declare_what_they_need() {
     assert_eq!(
         those(Transport::pulls),
-        ["flowcut-artefact-ft", "ndp", "purified", "uet-rccc", "uet-nscc-rccc"]
+        ["flowcut-artefact-ft", "ndp", "purified", "uet-rccc", "eqds", "uet-nscc-rccc"]
     );
-    assert_eq!(those(|transport| transport.credit().is_some()), ["uet-rccc", "uet-nscc-rccc"]);
+    assert_eq!(those(|transport| transport.credit().is_some()), ["uet-rccc", "eqds", "uet-nscc-rccc"]);
     assert_eq!(those(Transport::is_coupled), ["mptcp", "mptcp-ecn"]);
     assert_eq!(those(Transport::chooses_paths), ["mp-rdma", "entropy-reuse"]);
-    assert_eq!(those(Transport::refuses), ["roce", "hpcc", "roce-conweave", "left", "mp-rdma"]);
+    let refusing = ["roce", "hpcc", "powertcp", "theta-powertcp", "roce-conweave", "left", "mp-rdma"];
+    assert_eq!(those(Transport::refuses), refusing);
     assert_eq!(those(Transport::hurries), ["purified"]);
     let growing = ["tcp", "cubic", "dctcp", "mptcp", "mptcp-ecn", "mp-rdma", "entropy-reuse"];
-    let growing = [&growing[..], &["uet-nscc", "uet", "uet-nscc-rccc"]].concat();
+    let growing =
+        [&growing[..], &["mswift", "strack-like", "uet-nscc", "uet", "mnscc", "smartt", "uet-nscc-rccc"]]
+            .concat();
     assert_eq!(those(Transport::grows), growing);
-    assert_eq!(those(|transport| transport.telemetry() == Some(Bytes(42))), ["hpcc"]);
-    assert_eq!(those(|transport| transport.telemetry().is_none()).len(), PRESETS.len() - 1);
-    assert_eq!(those(|transport| transport.cnp_interval().is_some()), ["roce", "left", "irn"]);
+    assert_eq!(those(|transport| transport.telemetry() == Some(Bytes(42))), ["hpcc", "powertcp"]);
+    assert_eq!(those(|transport| transport.telemetry().is_none()).len(), PRESETS.len() - 2);
+    assert_eq!(
+        those(|transport| transport.cnp_interval().is_some()),
+        ["roce", "left", "irn", "spectrum-x-like"]
+    );
     assert_eq!(those(|transport| !transport.has_acks()), [""; 0]);
-    let of_ultra_ethernet = ["uet-nscc", "uet", "uet-rccc", "uet-nscc-rccc"];
+    let of_ultra_ethernet = ["uet-nscc", "uet", "uet-rccc", "eqds", "uet-nscc-rccc"];
     assert_eq!(those(|transport| !transport.acknowledges_each()), of_ultra_ethernet);
 }
 

@@ -4,6 +4,7 @@ use netloom_units::{Bytes, Invalid, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::telemetry::{BITS, Telemetry};
 use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start};
 use crate::feedback::{Cause, Feedback, LinkState};
 use crate::gate::Gate;
@@ -71,10 +72,7 @@ pub(crate) struct State {
     stage: u32,
     /// The reference moves with the ACK of a packet from this number on.
     round: u32,
-    /// What the links said last. Empty before the first ACK.
-    links: Vec<LinkState>,
-    /// What they say by the ACK that comes now.
-    received: Vec<LinkState>,
+    telemetry: Telemetry,
 }
 
 impl State {
@@ -94,8 +92,7 @@ impl State {
             utilisation: 1.0,
             stage: 0,
             round: 0,
-            links: Vec::new(),
-            received: Vec::new(),
+            telemetry: Telemetry::default(),
         }
     }
 
@@ -127,40 +124,24 @@ impl State {
 
     /// Returns whether the window is cut.
     fn react(&mut self, config: &Hpcc, feedback: &Feedback) -> bool {
-        if feedback.cause != Cause::Ack || self.received.is_empty() {
+        if feedback.cause != Cause::Ack || !self.telemetry.is_there() {
             return false;
         }
-        if self.links.is_empty() {
+        if self.telemetry.is_first() {
             self.round = feedback.next;
         }
-        let fullest = self.fullest();
-        std::mem::swap(&mut self.links, &mut self.received);
-        self.received.clear();
+        let base_rtt = self.base_rtt;
+        // What is in flight on a link, of what it can hold.
+        let fullest = self.telemetry.largest(|link| {
+            let carried = link.carried / link.elapsed / link.rate;
+            let [before, now] = link.queued;
+            let waiting = before.min(now) as f64 / (link.rate * base_rtt);
+            waiting + carried
+        });
         let Some((load, elapsed)) = fullest else { return false };
         let weight = elapsed.min(self.base_rtt) / self.base_rtt;
         self.utilisation = (1.0 - weight) * self.utilisation + weight * load;
         self.set_window(config, feedback)
-    }
-
-    /// The utilisation of the fullest link since the last ACK, and the time since then there. `None`: the links are others, or this is the first
-    /// ACK.
-    fn fullest(&self) -> Option<(f64, f64)> {
-        let is_same_way = self.links.len() == self.received.len();
-        let mut fullest = None;
-        for (before, now) in self.links.iter().zip(&self.received).filter(|_| is_same_way) {
-            if before.channel != now.channel || before.at >= now.at {
-                return None;
-            }
-            let elapsed = (now.at - before.at).0 as f64;
-            let rate = now.rate.0 as f64 / BITS;
-            let carried = (now.sent - before.sent) as f64 / elapsed / rate;
-            let waiting = before.queued.min(now.queued) as f64 / (rate * self.base_rtt);
-            let load = waiting + carried;
-            if fullest.is_none_or(|(most, _)| load > most) {
-                fullest = Some((load, elapsed));
-            }
-        }
-        fullest
     }
 
     /// The paper's ComputeWind.
@@ -247,13 +228,9 @@ impl CongestionControl for State {
     fn begin_with_one(&mut self, _: &mut Gate) {}
 
     fn on_telemetry(&mut self, links: impl Iterator<Item = LinkState>) {
-        self.received.clear();
-        self.received.extend(links);
+        self.telemetry.receive(links);
     }
 }
-
-/// Bits per second times picoseconds in a byte.
-const BITS: f64 = 8e12;
 
 #[cfg(test)]
 mod tests {

@@ -9,15 +9,20 @@ pub mod dctcp;
 pub mod fixed_window;
 pub mod hpcc;
 mod kind;
+mod median;
 pub mod mp_rdma;
 pub mod newreno;
 pub mod none;
 pub mod nscc;
+pub mod powertcp;
 pub mod pulls;
 pub mod qcn;
 pub mod rccc;
 mod reno;
+pub mod smartt;
+pub mod strack_like;
 pub mod swift;
+mod telemetry;
 pub mod timely;
 mod window;
 
@@ -253,11 +258,15 @@ macro_rules! list {
             "qcn" => Qcn(qcn::Qcn),
             "dcqcn" => Dcqcn(dcqcn::Dcqcn),
             "hpcc" => Hpcc(hpcc::Hpcc),
+            "powertcp" => PowerTcp(powertcp::PowerTcp),
+            "theta-powertcp" => ThetaPowerTcp(powertcp::theta::ThetaPowerTcp),
             "timely" => Timely(timely::Timely),
             "swift" => Swift(swift::Swift),
             "pulls" => Pulls(pulls::Pulls),
             "mp-rdma" => MpRdma(mp_rdma::MpRdma),
             "nscc" => Nscc(nscc::Nscc),
+            "smartt" => Smartt(smartt::Smartt),
+            "strack-like" => StrackLike(strack_like::StrackLike),
             "rccc" => Rccc(rccc::Rccc),
             $($more)*
         }

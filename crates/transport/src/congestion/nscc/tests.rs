@@ -224,3 +224,27 @@ fn values_without_meaning_are_refused() {
     let gate = Nscc { quick_adapt: false, quick_adapt_gate: 4, ..Nscc::default() };
     assert_eq!(refused(gate), Err("quick_adapt_gate".into()));
 }
+
+/// `MNSCC`: of five paths `slow` are marked and delayed by 40 us, the others by 2 us. What less than half of them say does nothing.
+#[test]
+fn a_median_goes_by_most_of_the_paths() {
+    let windows = |median_of: Option<u32>, slow: u64| -> Vec<u64> {
+        let config = Nscc { median_of, ..Nscc::default() };
+        let mut state = settled(&config, 100_000);
+        let mut one = |step: u64| {
+            let is_slow = 3 * step % 5 < slow;
+            let delay = if is_slow { us(40) } else { us(2) };
+            state.react(&config, &ack(us(101 + step), 1, delay, is_slow));
+            state.window
+        };
+        (0..3000).map(&mut one).collect()
+    };
+    for slow in [1, 2] {
+        let median = windows(Some(25), slow);
+        // The first ACKs are too few for a majority.
+        assert!(median[31..].is_sorted() && median[2999] == MOST, "{slow}");
+    }
+    assert!(windows(None, 2)[2999] < MOST / 2);
+    // With three it shrinks, until a window has so few ACKs that most of them are not always slow.
+    assert!(windows(Some(25), 3)[2999] < 50_000 && windows(None, 5)[2999] == PACKET);
+}
