@@ -208,7 +208,7 @@ fn commands_of_htsim_become_scenarios_that_run() {
                 "fabric.buffer = \"54384B\"",
                 "control_buffer = \"144000B\"",
                 "routing = { preset = \"path-list\", granularity = { paths = 4, penalty = 1e9 } }",
-                "transport.mtu = \"9KB\"",
+                "transport.mtu = \"9000B\"",
                 "initial_window = 30, pace = 0.99 }",
                 "measure.until = \"100000us\"",
                 "seed = 7",

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use netloom_astra::End;
 use netloom_record::{Existing, OutcomeWriter, Status};
-use netloom_scenario::{finish, prepare};
+use netloom_scenario::{Problem, finish, prepare};
 use netloom_units::kind::Kind;
 
 use crate::args::RunArgs;
@@ -29,14 +29,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let ends = ready.ends.clone();
     let found = scenario.workload.pattern.name();
     if args.astra_sim && ends.is_none() {
-        let message =
-            format!("--astra-sim: expected a workload of kind \"astra-sim\" or \"simai\", found \"{found}\"");
-        return Err(Failure::Output(message));
+        let message = format!("expected a workload of kind \"astra-sim\" or \"simai\", found \"{found}\"");
+        return Err(Problem::new("--astra-sim", message).into());
     }
     if let Some(file) = args.simai_csv.as_ref().filter(|_| found != "simai") {
-        let file = file.display();
-        let message = format!("--simai-csv {file}: expected a workload of kind \"simai\", found \"{found}\"");
-        return Err(Failure::Output(message));
+        let message = format!("expected a workload of kind \"simai\", found \"{found}\"");
+        return Err(Problem::new(format!("--simai-csv {}", file.display()), message).into());
     }
     OutcomeWriter::tidy(&folder);
     let writer = OutcomeWriter::prepare(&folder, existing).map_err(|error| {

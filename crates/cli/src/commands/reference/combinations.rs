@@ -24,7 +24,7 @@ const NETWORKS: [&str; 5] = [
 ];
 
 /// A small network of each family.
-const FAMILIES: [&str; 12] = [
+const FAMILIES: [&str; 16] = [
     "topology={kind=\"fat-tree\",k=4}",
     "topology={kind=\"xgft\",m=[2,2],w=[1,2]}",
     "topology={kind=\"leaf-spine\",leaves=4,spines=2,hosts_per_leaf=2}",
@@ -32,6 +32,10 @@ const FAMILIES: [&str; 12] = [
     "topology={kind=\"slim-fly\",q=5}",
     "topology={kind=\"dragonfly\",hosts_per_switch=2}",
     "topology={kind=\"hyperx\",dimensions=2,switches_per_dimension=[4]}",
+    "topology={kind=\"torus\",dimensions=2,switches_per_dimension=[4]}",
+    "topology={kind=\"mesh\",dimensions=2,switches_per_dimension=[4]}",
+    "topology={kind=\"polarfly\",q=3}",
+    "topology={kind=\"orthogonal-fat-tree\",k=4}",
     "topology={kind=\"complete\",switches=9}",
     "topology={kind=\"jellyfish\",switches=16,degree=4}",
     "topology={kind=\"equivalent-jellyfish\",of={kind=\"slim-fly\",q=5}}",
