@@ -6,5 +6,7 @@ mod common;
 studies! {
     "balancers":
     leaf_spine: "leaf-spine",
+    low_diameter: "low-diameter",
+    reps: "reps",
     a_slow_link: "slow-link",
 }
