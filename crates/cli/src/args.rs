@@ -214,9 +214,13 @@ pub(crate) struct RecommendArgs {
     /// such as `workload.load=0.3|0.6`; may be given several times. All values count alike.
     #[arg(long, value_name = "WHAT")]
     pub(crate) vary: Vec<String>,
-    /// The number that counts, as in claims [default: the job time; without jobs, the 99th percentile of the flow completion times].
+    /// The number that counts, as in claims [default: the job time; of several jobs the makespan; without jobs, the 99th percentile of the flow
+    /// completion times].
     #[arg(long, value_name = "NAME")]
     pub(crate) metric: Option<String>,
+    /// More of the metric is better, as it is of rates without this.
+    #[arg(long)]
+    pub(crate) more_is_better: bool,
     /// How long it may take, such as 90s, 10min or 2h.
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = crate::commands::recommend::duration)]
     pub(crate) budget: std::time::Duration,

@@ -89,7 +89,7 @@ fn the_five_schemes_of_conweave_are_five_scenarios_that_run() {
         assert_eq!(scenario.contains("routing.granularity.inactive = \"300us\""), mode == 9);
         assert_eq!(remarks.lines().count(), 1, "{remarks}");
         assert!(
-            remarks.contains("FCT_OUTPUT_FILE, QLEN_MON_START, LOAD: they change nothing that is simulated"),
+            remarks.contains("FCT_OUTPUT_FILE, QLEN_MON_START, LOAD: without effect on what is simulated"),
             "{remarks}"
         );
         runs(folder.path(), &scenario, "out");
@@ -500,7 +500,7 @@ fn the_files_of_simai_are_a_scenario_that_runs_and_has_its_table() {
         "not carried over: FLOW_FILE: SimAI does not use it either",
         "not carried over: SIMULATOR_STOP_TIME: SimAI does not use it either",
         "not carried over: WATERMARK 7: it has no counterpart",
-        "BW_MON_FILE, MON_START, MON_END, QP_MON_INTERVAL: they change nothing that is simulated",
+        "BW_MON_FILE, MON_START, MON_END, QP_MON_INTERVAL: without effect on what is simulated",
     ] {
         assert!(remarks.contains(remark), "{remark} is not in\n{remarks}");
     }

@@ -162,6 +162,12 @@ impl World {
         })
     }
 
+    /// Whether some port has faults that begin, end or draw during the run.
+    pub(crate) fn has_changing_channels(&self) -> bool {
+        let nodes = 0..self.network.nodes();
+        nodes.flat_map(|id| self.specs(id)).any(|port| port.faults.is_some() || !port.changes.is_empty())
+    }
+
     /// Whether a node does something when links of its are cut and repaired: under flow control.
     pub(crate) fn has_timed_cuts(&self, id: NodeId) -> bool {
         self.rules.is_lossless() && self.wiring.faults.cuts_at(&self.network, id).next().is_some()

@@ -70,7 +70,7 @@ pub(crate) fn recommend(args: &RecommendArgs) -> Result<(), Failure> {
     let mut left: Vec<String> = question.schemes.iter().map(|(name, _)| name.clone()).collect();
     let mut worse: Vec<String> = Vec::new();
     let mut plan = question.plan(left.iter().map(String::as_str), FIRST.min(args.seeds))?;
-    let criterion = Criterion::find(&plan, args.metric.as_deref())
+    let criterion = Criterion::find(&plan, args.metric.as_deref(), args.more_is_better)
         .map_err(|message| netloom_scenario::Problem::new("--metric", message))?;
     if !args.quiet {
         plan.warnings.iter().for_each(|warning| complain(&format!("warning: {warning}\n")));
@@ -93,7 +93,7 @@ pub(crate) fn recommend(args: &RecommendArgs) -> Result<(), Failure> {
         worse = ranking.schemes.iter().filter(|one| one.is_worse).map(|one| one.scheme.clone()).collect();
         let ended = if stop.load(Ordering::Relaxed) && !is_over() {
             Some(Ended::Interrupted)
-        } else if left.len() <= 1 && !is_over() {
+        } else if left.len() <= 1 && ranking.not_run.is_empty() {
             Some(Ended::Decided)
         } else if is_over() || !lasts(&plan, &reports, &left, seeds, args, started) {
             Some(Ended::Budget)
@@ -103,7 +103,7 @@ pub(crate) fn recommend(args: &RecommendArgs) -> Result<(), Failure> {
             None
         };
         if let Some(ended) = ended {
-            break (ranking, results, if left.len() <= 1 { Ended::Decided } else { ended });
+            break (ranking, results, ended);
         }
         round += 1;
         seeds = (2 * seeds).min(args.seeds);
@@ -129,6 +129,8 @@ pub(crate) fn recommend(args: &RecommendArgs) -> Result<(), Failure> {
     words::print(args, &answer, &results, &json)?;
     match answer.ended {
         Ended::Interrupted => Err(Failure::Interrupted),
+        // The answer has said why.
+        _ if answer.ranking.schemes.is_empty() => Err(Failure::Gate),
         _ => Ok(()),
     }
 }
@@ -225,6 +227,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = text[..end].parse::<f64>().map_err(|_| "expected a time such as 10min".to_owned())?;
     match Duration::try_from_secs_f64(seconds * unit) {
         Ok(time) if !time.is_zero() => Ok(time),
-        _ => Err("expected a time of more than 0s".to_owned()),
+        Ok(_) => Err("expected a time of more than 0s".to_owned()),
+        Err(_) => Err("expected a time of less than billions of years".to_owned()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use netloom_astra::End;
@@ -35,6 +35,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if let Some(file) = args.simai_csv.as_ref().filter(|_| found != "simai") {
         let message = format!("expected a workload of kind \"simai\", found \"{found}\"");
         return Err(Problem::new(format!("--simai-csv {}", file.display()), message).into());
+    }
+    // Before a long run, not after it.
+    if let Some(file) = &args.simai_csv {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() || file.is_dir() {
+            let message = "expected the name of a file in a folder that exists".to_owned();
+            return Err(Problem::new(format!("--simai-csv {}", file.display()), message).into());
+        }
     }
     OutcomeWriter::tidy(&folder);
     let writer = OutcomeWriter::prepare(&folder, existing).map_err(|error| {

@@ -18,7 +18,7 @@ use crate::tag::Tag;
 ///
 /// The table is that of the selector `k-shortest`, whose paths differ in length; with other selectors all paths weigh the same (`bias = 0`). The abstract says what the two policies go by
 /// (marks, trimming, timeouts) and that they cache; sizes, weights and times are not published as far as we know, so all of them are parameters, and their defaults are ours. A timeout does
-/// not say of which path: a flow then leaves its present one.
+/// not say of which path: `scout` then leaves its present one, and `spray` none.
 ///
 /// `policy = "flicr-like"` stands beside them in that paper's comparison: a sender that re-routes flowlets. A path that was marked is left at the next pause of at least `gap`, or at once after a
 /// loss; its rules are ours.
@@ -31,11 +31,13 @@ pub struct Spritz {
     pub paths: u32,
     /// A path of h hops between switches is drawn in proportion to h to the power of −`bias`: the larger, the more minimal paths. 0: all alike.
     pub bias: f64,
-    /// Most good paths that a flow remembers.
+    /// `scout` and `spray`: most good paths that a flow remembers.
     pub cache: u32,
-    /// `spray`: share of packets that explore though the cache is full; while it is not full all do that the cache has no path for.
+    /// `spray`: share of packets that explore, which means that their path is drawn from the table. The others take the paths of the cache in turn; while it is
+    /// empty all packets explore.
     pub explore: f64,
-    /// For how long a path is not drawn on which a packet was trimmed, lost or met a cut link.
+    /// For how long a path is neither drawn nor remembered after a packet on it was trimmed or met a cut link, or (not with `spray`, where a timeout does not say of
+    /// which path) was lost.
     pub avoid: Time,
     /// `flicr-like`: a pause of a flow after which it may change its path in order.
     pub gap: Time,
@@ -127,9 +129,8 @@ impl Spritz {
                 memory.kept.or_else(|| memory.draw(random))
             }
             Policy::Spray => {
-                let is_full = memory.good.len() >= self.cache as usize;
-                let explores = memory.good.is_empty() || is_full && random.random::<f64>() < self.explore;
-                if explores {
+                let explores = self.explore > 0.0 && random.random::<f64>() < self.explore;
+                if explores || memory.good.is_empty() {
                     return memory.draw(random);
                 }
                 memory.good.rotate_left(1);
@@ -150,6 +151,8 @@ impl Spritz {
         match (self.policy, marked) {
             (Policy::FlicrLike, _) => memory.is_marked |= marked && memory.kept == Some(place),
             (Policy::Scout | Policy::Spray, true) => memory.leave(place, Time::ZERO),
+            // What was sent before it turned out bad says nothing of it now.
+            (Policy::Scout | Policy::Spray, false) if memory.avoided[place] > memory.now => {}
             (Policy::Scout, false) if memory.kept.is_none() => {
                 memory.kept = Some(place);
                 memory.good.retain(|&good| good != place);
@@ -253,6 +256,10 @@ impl GranularityConfig for Spritz {
         let default = Spritz::default();
         let explores = self.policy == Policy::Spray || self.explore == default.explore;
         Invalid::unless(explores, "explore", "0 unless policy is \"spray\"", self.explore)?;
+        let caches = self.policy != Policy::FlicrLike || self.cache == default.cache;
+        let expected =
+            format!("{}, the default, with policy \"flicr-like\", which keeps to one path", default.cache);
+        Invalid::unless(caches, "cache", expected, self.cache)?;
         let has_gaps = self.policy == Policy::FlicrLike || self.gap == default.gap;
         let expected = format!("{}, the default, unless policy is \"flicr-like\"", default.gap);
         Invalid::unless(has_gaps, "gap", expected, self.gap)
@@ -400,8 +407,16 @@ mod tests {
         flow.learn(0, Cause::Timeout, false);
         flow.learn(12, Cause::Trim, false);
         assert_eq!(flow.send(2), [10, 10]);
+        // Nor is it remembered while it is avoided, whatever comes back of what was sent before.
+        flow.learn(12, Cause::Ack, false);
+        assert_eq!(flow.send(2), [10, 10]);
+        flow.now = flow.kind.avoid.0;
+        flow.send(1);
+        flow.learn(12, Cause::Ack, false);
+        assert_eq!(flow.send(2), [10, 12]);
+        // The cache has room for more, and all packets may explore.
         let mut explores =
-            Flow::new(Spritz { policy: Policy::Spray, cache: 1, explore: 0.5, ..Spritz::default() }, 6);
+            Flow::new(Spritz { policy: Policy::Spray, cache: 3, explore: 0.5, ..Spritz::default() }, 6);
         explores.learn(15, Cause::Ack, false);
         let others = explores.send(1000).iter().filter(|&&tag| tag != 15).count();
         assert!((350..600).contains(&others), "{others}");
@@ -452,6 +467,7 @@ mod tests {
         assert_eq!(refused(Spritz { bias: -1.0, ..kind() }), Err("bias".into()));
         assert_eq!(refused(Spritz { bias: f64::NAN, ..kind() }), Err("bias".into()));
         assert_eq!(refused(Spritz { cache: 0, ..kind() }), Err("cache".into()));
+        assert_eq!(refused(Spritz { cache: 9, policy: Policy::FlicrLike, ..kind() }), Err("cache".into()));
         assert_eq!(refused(Spritz { explore: 0.5, ..kind() }), Err("explore".into()));
         assert_eq!(refused(Spritz { gap: Time(5), ..kind() }), Err("gap".into()));
         assert_eq!(refused(Spritz { gap: Time(5), policy: Policy::FlicrLike, ..kind() }), Ok(()));

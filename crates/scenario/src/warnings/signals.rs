@@ -87,11 +87,14 @@ pub(super) fn unslowed_go_back_n(scenario: &Scenario) -> Option<String> {
     let thresholds = usize::from(fabric.options.ecn.is_some()) + fabric.options.ecn_by_rate.len();
     let never_marks = unreachable_thresholds(scenario).0.len() == thresholds;
     let slowed_by = transport.congestion.facts().slowed_by;
-    let slows_down = match slowed_by {
-        SlowedBy::Nothing => false,
-        SlowedBy::Marks => !never_marks,
-        SlowedBy::MoreThanMarks => true,
-    };
+    // Telemetry of queues that are short, as they trim, shows nothing to slow down for.
+    let has_telemetry = transport.congestion.facts().telemetry.is_some();
+    let slows_down = !has_telemetry
+        && match slowed_by {
+            SlowedBy::Nothing => false,
+            SlowedBy::Marks => !never_marks,
+            SlowedBy::MoreThanMarks => true,
+        };
     let is_stuck = fabric.queue.trims() && transport.reliability.facts().takes.is_in_order() && !slows_down;
     is_stuck.then(|| {
         format!(

@@ -73,6 +73,9 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
     if !world.epochs.is_empty() {
         return Some("routes that change during the run");
     }
+    if world.has_changing_channels() {
+        return Some("a channel with faults");
+    }
     let mut walk = Walk::note(Time::ZERO);
     let path = PathFacts {
         base_rtt: Time::from_us(10),

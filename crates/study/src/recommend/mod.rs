@@ -5,7 +5,7 @@
 //! Best Arm Identification*, AISTATS 2016, drops half of them whatever the intervals say). Rounds end when one scheme is left, when the budget would not
 //! last for another one, or at the most seeds.
 //!
-//! Two schemes are compared by the logarithm of the ratio of their metric, seed by seed, averaged over the circumstances that are varied. A scheme is
+//! Two schemes are compared by the logarithm of the ratio of their metric (by its difference, where it is zero in some run), seed by seed, averaged over the circumstances that are varied. A scheme is
 //! worse if Student's t rejects equality; of the 5% that the whole answer may be wrong, round `r` spends 5% / 2^r, shared by all pairs of schemes.
 
 mod student;
@@ -30,7 +30,7 @@ pub const SCHEME: &str = "scheme";
 pub struct Criterion {
     /// The full name of the metric.
     pub metric: String,
-    /// Whether more of it is better, as of a throughput.
+    /// Whether more of it is better: of rates, or as the user says.
     pub more_is_better: bool,
 }
 
@@ -40,7 +40,7 @@ impl Criterion {
     ///
     /// # Errors
     /// A name that is none, with the nearest ones.
-    pub fn find(plan: &Plan, wanted: Option<&str>) -> Result<Self, String> {
+    pub fn find(plan: &Plan, wanted: Option<&str>, more_is_better: bool) -> Result<Self, String> {
         let metrics = plan.outline.all_metrics();
         let jobs =
             || metrics.iter().filter(|metric| metric.starts_with("jobs.") && metric.ends_with(".job_time"));
@@ -52,7 +52,7 @@ impl Criterion {
             (None, 0) => "fct.p99".to_owned(),
             (None, _) => "totals.makespan".to_owned(),
         };
-        let more_is_better = crate::numbers::unit(&metric) == "bit/s";
+        let more_is_better = more_is_better || crate::numbers::unit(&metric) == "bit/s";
         Ok(Criterion { metric, more_is_better })
     }
 }
@@ -66,7 +66,10 @@ pub struct Ranked {
     pub mean: f64,
     /// Seeds that it ran with.
     pub seeds: usize,
-    /// How many times the metric of the first one its own is, over the seeds that both have; none for the first one.
+    /// Whether it is the best so far.
+    pub is_first: bool,
+    /// How many times the metric of the first one its own is: the geometric mean over the seeds that both have, and over the circumstances. None for the first one, and where
+    /// the metric is zero in some run.
     pub ratio: Option<f64>,
     /// The 95% interval of that.
     pub interval: Option<(f64, f64)>,
@@ -81,6 +84,8 @@ pub struct Ranking {
     pub schemes: Vec<Ranked>,
     /// Schemes without a metric in some run, as where flows or jobs did not end, and in how many of how many.
     pub unfinished: Vec<(String, usize, usize)>,
+    /// Schemes of which no seed has run in all circumstances.
+    pub not_run: Vec<String>,
 }
 
 impl Ranking {
@@ -88,6 +93,14 @@ impl Ranking {
     pub fn left(&self) -> impl Iterator<Item = &str> {
         self.schemes.iter().filter(|scheme| !scheme.is_worse).map(|scheme| scheme.scheme.as_str())
     }
+}
+
+/// How metrics are compared.
+#[derive(Clone, Copy)]
+struct Scale {
+    more_is_better: bool,
+    /// By their ratio.
+    has_ratios: bool,
 }
 
 /// What a scheme's runs say: for every circumstance the metric by seed.
@@ -106,14 +119,15 @@ impl Runs<'_> {
         all.clone().sum::<f64>() / all.count().max(1) as f64
     }
 
-    /// By seed, how much worse it is than another one: the logarithm of the ratio, averaged over the circumstances.
-    fn against(&self, other: &Runs<'_>, criterion: &Criterion) -> Vec<f64> {
-        let sign = if criterion.more_is_better { -1.0 } else { 1.0 };
+    /// By seed, how much worse it is than another one: the logarithm of the ratio, or the difference, averaged over the circumstances.
+    fn against(&self, other: &Runs<'_>, scale: Scale) -> Vec<f64> {
+        let sign = if scale.more_is_better { -1.0 } else { 1.0 };
         let seeds = self.seeds().min(other.seeds());
         let count = self.circumstances.len().max(1) as f64;
         let of_seed = |seed: usize| {
             let pairs = self.circumstances.iter().zip(&other.circumstances);
-            sign * pairs.map(|(mine, its)| (mine[seed] / its[seed]).ln()).sum::<f64>() / count
+            let worse = |mine: f64, its: f64| if scale.has_ratios { (mine / its).ln() } else { mine - its };
+            sign * pairs.map(|(mine, its)| worse(mine[seed], its[seed])).sum::<f64>() / count
         };
         (0..seeds).map(of_seed).collect()
     }
@@ -128,7 +142,7 @@ pub fn rank(results: &Results, criterion: &Criterion, round: u32, worse: &[Strin
             results.points().iter().filter(|point| is_of(point, scheme)).collect();
         let done = || points.iter().flat_map(|point| point.runs.iter().flatten());
         let has_metric = |numbers: &&crate::work::Numbers| {
-            numbers.get(&criterion.metric).is_some_and(|&number| number.is_finite() && number > 0.0)
+            numbers.get(&criterion.metric).is_some_and(|number| number.is_finite())
         };
         let without = done().filter(|numbers| !has_metric(numbers)).count();
         match without {
@@ -139,14 +153,20 @@ pub fn rank(results: &Results, criterion: &Criterion, round: u32, worse: &[Strin
             _ => ranking.unfinished.push((scheme.to_owned(), without, done().count())),
         }
     }
+    let is_not_run = |runs: &&Runs<'_>| runs.seeds() == 0;
+    ranking.not_run = runs.iter().filter(is_not_run).map(|runs| runs.scheme.to_owned()).collect();
     runs.retain(|runs| runs.seeds() > 0);
-    let Some(first) = first(&runs, criterion) else { return ranking };
+    let has_ratios =
+        runs.iter().flat_map(|runs| runs.circumstances.iter().flatten()).all(|&number| number > 0.0);
+    let scale = Scale { more_is_better: criterion.more_is_better, has_ratios };
+    let Some(first) = first(&runs, scale) else { return ranking };
     let pairs = (runs.len() * (runs.len() - 1) / 2).max(1);
     let allowed = WRONG / f64::from(round.min(60)).exp2() / pairs as f64;
     let ranked = |own: &Runs<'_>| {
-        let differences = own.against(&runs[first], criterion);
+        let differences = own.against(&runs[first], scale);
         let is_first = own.scheme == runs[first].scheme;
-        let estimate = Estimate::of(&differences).filter(|_| !is_first);
+        let estimate = Estimate::of(&differences);
+        let ratio = estimate.filter(|_| !is_first && has_ratios);
         let is_worse = !is_first
             && (worse.iter().any(|scheme| scheme == own.scheme) || is_positive(&differences, allowed));
         // Back from "worse than" to the ratio of the metric itself.
@@ -156,23 +176,22 @@ pub fn rank(results: &Results, criterion: &Criterion, round: u32, worse: &[Strin
             scheme: own.scheme.to_owned(),
             mean: own.mean(),
             seeds: own.seeds(),
-            ratio: estimate.map(|estimate| at(estimate.mean)),
-            interval: estimate.and_then(|Estimate { mean, plus_minus }| {
+            is_first,
+            ratio: ratio.map(|estimate| at(estimate.mean)),
+            interval: ratio.and_then(|Estimate { mean, plus_minus }| {
                 let (a, b) = plus_minus.map(|half| (at(mean - half), at(mean + half)))?;
                 Some((a.min(b), a.max(b)))
             }),
             is_worse,
         }
     };
-    ranking.schemes = runs.iter().map(ranked).collect();
-    let worse_by = |ranked: &Ranked| {
-        let ratio = ranked.ratio.unwrap_or(1.0).ln();
-        (ranked.is_worse, if criterion.more_is_better { -ratio } else { ratio }, ranked.ratio.is_some())
-    };
-    ranking.schemes.sort_by(|a, b| {
-        let (a, b) = (worse_by(a), worse_by(b));
-        (a.0.cmp(&b.0)).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2))
+    let by_how_much =
+        |own: &Runs<'_>| Estimate::of(&own.against(&runs[first], scale)).map_or(0.0, |worse| worse.mean);
+    let mut schemes: Vec<(f64, Ranked)> = runs.iter().map(|own| (by_how_much(own), ranked(own))).collect();
+    schemes.sort_by(|(a, one), (b, other)| {
+        (!one.is_first, one.is_worse).cmp(&(!other.is_first, other.is_worse)).then(a.total_cmp(b))
     });
+    ranking.schemes = schemes.into_iter().map(|(_, ranked)| ranked).collect();
     ranking
 }
 
@@ -222,11 +241,11 @@ fn is_of(point: &PointResults, scheme: &str) -> bool {
 }
 
 /// The one that is least worse than the others, among those with the most seeds.
-fn first(runs: &[Runs<'_>], criterion: &Criterion) -> Option<usize> {
+fn first(runs: &[Runs<'_>], scale: Scale) -> Option<usize> {
     let most = runs.iter().map(Runs::seeds).max()?;
     let reference = runs.iter().position(|runs| runs.seeds() == most)?;
     let worse = |index: &usize| {
-        let differences = runs[*index].against(&runs[reference], criterion);
+        let differences = runs[*index].against(&runs[reference], scale);
         differences.iter().sum::<f64>() / differences.len().max(1) as f64
     };
     (0..runs.len()).filter(|&index| runs[index].seeds() == most).min_by(|a, b| worse(a).total_cmp(&worse(b)))

@@ -105,3 +105,13 @@ fn only_common_seeds_are_compared() {
     assert!((found.schemes[1].ratio.unwrap() - 2.0).abs() < 1e-12, "{found:?}");
     assert_eq!((found.schemes[0].seeds, found.schemes[1].seeds), (3, 2));
 }
+
+/// Where nothing is lost under one scheme there is no ratio, but an order.
+#[test]
+fn of_zero_there_are_differences() {
+    let found =
+        rank(&results(&[("lossy", &[&[5.0, 7.0, 6.0]]), ("clean", &[&[0.0, 0.0, 0.0]])]), &time(), 1, &[]);
+    assert_eq!(order(&found), [("clean", false), ("lossy", true)]);
+    assert_eq!(found.schemes.iter().map(|ranked| ranked.ratio).collect::<Vec<_>>(), [None, None]);
+    assert!(found.unfinished.is_empty());
+}

@@ -29,9 +29,9 @@ pub struct PolarFly {
     pub about_hosts: Option<u32>,
     /// Hosts per switch; (q + 1)/2 rounded up if absent.
     pub hosts_per_switch: Option<u32>,
-    /// Rate of every link for which nothing else is said.
+    /// Rate of all links, unless another field sets it.
     pub rate: Rate,
-    /// Propagation delay of every link for which nothing else is said.
+    /// Propagation delay of all links, unless another field sets it.
     pub latency: Time,
     /// Rate of host links; `rate` if absent.
     pub host_rate: Option<Rate>,

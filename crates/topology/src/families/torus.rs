@@ -33,9 +33,9 @@ pub struct Torus {
     pub twisted: bool,
     /// Hosts per switch.
     pub hosts_per_switch: u32,
-    /// Rate of every link for which nothing else is said.
+    /// Rate of all links, unless another field sets it.
     pub rate: Rate,
-    /// Propagation delay of every link for which nothing else is said.
+    /// Propagation delay of all links, unless another field sets it.
     pub latency: Time,
     /// Rate of host links; `rate` if absent.
     pub host_rate: Option<Rate>,
@@ -78,9 +78,9 @@ pub struct Mesh {
     pub about_hosts: Option<u32>,
     /// Hosts per switch.
     pub hosts_per_switch: u32,
-    /// Rate of every link for which nothing else is said.
+    /// Rate of all links, unless another field sets it.
     pub rate: Rate,
-    /// Propagation delay of every link for which nothing else is said.
+    /// Propagation delay of all links, unless another field sets it.
     pub latency: Time,
     /// Rate of host links; `rate` if absent.
     pub host_rate: Option<Rate>,
@@ -103,8 +103,21 @@ impl Default for Mesh {
     }
 }
 
+/// Refuses two sizes of one network.
+fn only_one_size(about_hosts: Option<u32>, sizes: &[u32], default: &[u32]) -> Result<(), NetworkError> {
+    match about_hosts {
+        Some(0) => Err(invalid("about_hosts", "at least 1", 0)),
+        Some(_) if sizes != default => {
+            Err(invalid("switches_per_dimension", "none beside about_hosts", format!("{sizes:?}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Mesh {
     pub(crate) fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError> {
+        let default = Mesh::default().switches_per_dimension;
+        only_one_size(self.about_hosts, &self.switches_per_dimension, &default)?;
         let grid = Torus {
             dimensions: self.dimensions,
             switches_per_dimension: self.switches_per_dimension.clone(),
@@ -117,12 +130,18 @@ impl Mesh {
             host_latency: self.host_latency,
             ..Torus::default()
         };
-        grid.build(context)
+        grid.build_grid(context)
     }
 }
 
 impl Torus {
-    pub(crate) fn build(&self, _: &BuildContext<'_>) -> Result<Network, NetworkError> {
+    pub(crate) fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError> {
+        let default = Torus::default().switches_per_dimension;
+        only_one_size(self.about_hosts, &self.switches_per_dimension, &default)?;
+        self.build_grid(context)
+    }
+
+    fn build_grid(&self, _: &BuildContext<'_>) -> Result<Network, NetworkError> {
         if !(1..=16).contains(&self.dimensions) {
             return Err(invalid("dimensions", "1 to 16", self.dimensions));
         }

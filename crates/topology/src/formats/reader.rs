@@ -40,7 +40,15 @@ impl Reader {
 
     /// Reads a value, naming the line if it is malformed.
     pub(crate) fn parse<T: FromStr<Err: Display>>(&self, line: usize, word: &str) -> Result<T, NetworkError> {
-        word.parse().map_err(|error| self.error(line, format!("\"{word}\": {error}")))
+        word.parse().map_err(|error: T::Err| {
+            // Of numbers, what Rust says is about digits.
+            let problem = error.to_string();
+            let is_of_digits = problem.contains("found in string") || problem.starts_with("invalid float");
+            self.error(
+                line,
+                format!("\"{word}\": {}", if is_of_digits { "expected a number" } else { &problem }),
+            )
+        })
     }
 
     /// Refuses a number of nodes of which the file is too short to name each, as every node is named by a link.

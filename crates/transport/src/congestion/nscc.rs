@@ -67,7 +67,7 @@ pub struct Nscc {
     pub quick_adapt_gate: u32,
     /// Whether there is a quick adapt.
     pub quick_adapt: bool,
-    /// Go by the median round-trip time of the latest ACKs, as many as the window holds packets and at most so many, and by whether more than half of them were marked: `MNSCC`
+    /// Go by the median round-trip time of the latest ACKs (as many as the window holds packets, at most this number), and by whether more than half of them were marked: `MNSCC`
     /// (Gerstein, Silberstein and Keslassy, arXiv 2509.07907), for sprayed packets of which less than half meet congestion. Absent: by the latest ACK. How many ACKs the paper takes is
     /// not known to us; the preset `mnscc` has 31, which is our choice. One ACK for several packets counts once.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -32,7 +32,7 @@ pub struct StrackLike {
     pub max_mdf: f64,
     /// Initial window in full packets (csg-htsim: 12).
     pub initial_window: u32,
-    /// Least window in full packets (csg-htsim: 10 bytes, "a guess").
+    /// Minimum window in full packets (csg-htsim: 10 bytes, "a guess").
     pub min_window: f64,
     /// Largest window in full packets (csg-htsim: 1000, "a guess").
     pub max_window: f64,

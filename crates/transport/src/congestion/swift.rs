@@ -46,7 +46,7 @@ pub struct Swift {
     pub min_window: f64,
     /// Largest window; absent: no limit.
     pub max_window: Option<Bytes>,
-    /// Go by the median round-trip time of the latest ACKs, as many as the window holds packets and at most so many: `MSwift` (Gerstein, Silberstein and Keslassy, arXiv 2509.07907),
+    /// Go by the median round-trip time of the latest ACKs: as many as the window holds packets, at most this number. `MSwift` (Gerstein, Silberstein and Keslassy, arXiv 2509.07907),
     /// for packets that are sprayed. While clearly less than half of the ACKs come over congested paths, the window does not shrink because of these; close to half, the latest ACKs hold a majority of them now and then. Absent: by the latest ACK. How many ACKs the paper
     /// takes is not known to us; the preset `mswift` has 31, which is our choice.
     #[serde(skip_serializing_if = "Option::is_none")]

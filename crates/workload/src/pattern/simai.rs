@@ -14,7 +14,7 @@ use crate::plan::{HostWork, Plan, Setting};
 use crate::program::{JobRank, PlacedJob, RankEnds};
 
 /// A training step in the workload text of SimAI, as AICB writes it, with SimAI's schedule and its flows for NCCL. Ranks are GPUs, and do all layers one after the other: compute, communicate;
-/// forward, then from the last layer back the gradients of inputs and of weights. They wait for all operations but those of weights, and have one under way at a time.
+/// forward, then from the last layer back the gradients of inputs and of weights. They wait for all operations but those of weights, and have one in progress at a time.
 ///
 /// Ranks of a tensor-parallel group are neighbours; those of experts have the same place in consecutive tensor-parallel groups. An all-reduce, all-gather or reduce-scatter goes around as
 /// many rings as ranks of the group are in a server (joined by `servers.scale_up`, or an NVSwitch of `simai-topology`); an all-to-all is one flow for each pair. Each flow is handed to the network

@@ -39,6 +39,7 @@ impl Question {
             let mut set = Table::new();
             for change in &args.set {
                 let (field, value) = split(change, "--set")?;
+                not_routing(field, "--set")?;
                 set.insert(field.to_owned(), value_of(value));
             }
             axes.push(axis("as asked", [("set".to_owned(), set)]));
@@ -49,6 +50,9 @@ impl Question {
                 continue;
             }
             let axis = varied(&what)?;
+            if axes.iter().any(|other: &Table| other.get("name") == axis.get("name")) {
+                return Err(Problem::new("--vary", format!("`{what}` is varied twice")).into());
+            }
             circumstances *= axis.get("cases").and_then(Value::as_array).map_or(1, Vec::len);
             axes.push(axis);
         }
@@ -119,7 +123,10 @@ impl Question {
 
     fn read(&self, schemes: &[&(String, Table)], seeds: u32) -> Result<Study, Failure> {
         let text = self.text(schemes, seeds);
-        Ok(Study::read(&Node::parse(&Source::new("the study of the question", text))?, Form::Middle)?)
+        Ok(Study::read(
+            &Node::parse(&Source::new("the study made of --among, --vary and --set", text))?,
+            Form::Middle,
+        )?)
     }
 
     /// The study of all schemes, as a file.
@@ -159,6 +166,12 @@ fn names(text: &str) -> Vec<String> {
 /// `letflow:granularity.gap=50us`: a preset and what is changed of it.
 fn scheme(word: &str) -> Result<(String, Table), Problem> {
     let (preset, fields) = word.split_once(':').unwrap_or((word, ""));
+    if preset.is_empty() {
+        return Err(Problem::new(
+            "--among",
+            "expected names of routing presets with commas between them, found an empty one",
+        ));
+    }
     let mut routing = Table::from_iter([("preset".to_owned(), preset.into())]);
     let mut set = Table::new();
     for field in fields.split(',').filter(|field| !field.is_empty()) {
@@ -199,11 +212,27 @@ fn varied(what: &str) -> Result<Table, Problem> {
         return Ok(axis("faults", [("as it is".to_owned(), Table::new()), ("a link cut".to_owned(), one)]));
     }
     let Some((field, values)) = what.split_once('=') else {
-        let message = format!("expected `faults`, `seeds` or FIELD=VALUE|VALUE, found `{what}`");
+        let message = format!("expected `faults` or FIELD=VALUE|VALUE, found `{what}`");
         return Err(Problem::new("--vary", message));
     };
+    not_routing(field, "--vary")?;
+    if field == "seed" {
+        let message = "seeds are varied for all schemes; --seeds says how many at most";
+        return Err(Problem::new("--vary", message));
+    }
     let case = |value: &str| (value.to_owned(), Table::from_iter([(field.to_owned(), value_of(value))]));
     Ok(axis(field, values.split('|').map(case)))
+}
+
+/// The schemes are what is compared: what else set them would be without effect.
+fn not_routing(field: &str, option: &str) -> Result<(), Problem> {
+    match field == "routing" || field.starts_with("routing.") {
+        true => Err(Problem::new(
+            option,
+            format!("`{field}` is what is compared; --among has schemes and their fields"),
+        )),
+        false => Ok(()),
+    }
 }
 
 fn axis(name: &str, cases: impl IntoIterator<Item = (String, Table)>) -> Table {

@@ -10,6 +10,10 @@ use crate::args::RecommendArgs;
 use crate::failure::Failure;
 use crate::show;
 
+/// What the columns of the ranking are.
+const NOTE: &str = "The first column is the mean of all runs; the second one compares seed by seed (geometric mean), with the 95% interval of that comparison alone. \
+                    A scheme is called worse at a stricter level, by which all comparisons and rounds together are wrong in 5% of questions.\n";
+
 /// Prints the answer.
 pub(super) fn print(
     args: &RecommendArgs,
@@ -24,7 +28,10 @@ pub(super) fn print(
     }
     let schemes = &answer.ranking.schemes;
     let mut text = String::new();
-    text += &format!("{}\n", show::table(ranking(answer)));
+    if !schemes.is_empty() {
+        text += &format!("{}\n", show::table(ranking(answer)));
+        text += NOTE;
+    }
     let names: Vec<&str> = schemes.iter().map(|one| one.scheme.as_str()).collect();
     if !names.is_empty() {
         let (columns, rows) = reasons(results, &names);
@@ -46,6 +53,9 @@ pub(super) fn print(
             answer.criterion.metric
         );
     }
+    if !answer.ranking.not_run.is_empty() {
+        text += &format!("not run: {}\n", answer.ranking.not_run.join(", "));
+    }
     for (run, why) in &answer.failed {
         text += &format!("failed: {run}: {why}\n");
     }
@@ -54,9 +64,10 @@ pub(super) fn print(
     }
     text += &format!("{}\n", conclusion(answer));
     text += &format!(
-        "{} runs in {} rounds, {}; `netloom study {}` repeats them with all schemes\n",
+        "{} runs in {} {}, {}; `netloom study {}` repeats them with all schemes\n",
         answer.runs,
         answer.rounds,
+        if answer.rounds == 1 { "round" } else { "rounds" },
         show::time(answer.wall_s),
         answer.study.display()
     );
@@ -92,9 +103,9 @@ fn ranking(answer: &Answer) -> Vec<Vec<String>> {
 }
 
 fn verdict(answer: &Answer, one: &Ranked) -> &'static str {
-    match (one.ratio, one.is_worse) {
-        (None, _) if answer.ranking.left().count() > 1 => "lowest so far",
-        (None, _) => "best",
+    match (one.is_first, one.is_worse) {
+        (true, _) if answer.ended == Ended::Decided => "best",
+        (true, _) => "best so far",
         (_, true) => "worse",
         (_, false) => "cannot be told",
     }
@@ -105,9 +116,14 @@ fn conclusion(answer: &Answer) -> String {
     let left: Vec<&str> = answer.ranking.left().collect();
     let worse: Vec<&str> =
         answer.ranking.schemes.iter().filter(|one| one.is_worse).map(|one| one.scheme.as_str()).collect();
+    let metric = &answer.criterion.metric;
     match left.as_slice() {
-        [] => "No scheme finished.".to_owned(),
-        [best] if worse.is_empty() => format!("{best} alone finished."),
+        [] if answer.ranking.unfinished.is_empty() => "No scheme has run in all circumstances.".to_owned(),
+        [] => format!("No scheme has {metric} in all of its runs; --metric names another number."),
+        [_] if answer.ended != Ended::Decided => {
+            "Nothing is decided: not all schemes have run. A larger --budget helps.".to_owned()
+        }
+        [best] if worse.is_empty() => format!("{best} alone has {metric} in all of its runs."),
         [best] => format!("{best} is the best of them, with 95% confidence."),
         several => {
             let why = match answer.ended {

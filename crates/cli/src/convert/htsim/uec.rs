@@ -67,7 +67,7 @@ impl Converter {
                 Err(Problem::new("-sender_cc_algo", message))
             }
             (other, ..) => {
-                let message = format!("expected nscc, dctcp or constant, found \"{}\"", shorten(other));
+                let message = format!("expected nscc or constant, found \"{}\"", shorten(other));
                 Err(Problem::new("-sender_cc_algo", message).help(suggest(other, ["nscc", "constant"])))
             }
         }

@@ -59,6 +59,12 @@ pub(crate) fn convert_simai(path: &Path, topology: &Path, workload: &Path) -> Re
             draft.remark(format!("{key}: SimAI does not use it either"));
         }
     }
+    if let Some(entry) = config.take("LINK_DOWN")
+        && entry.words.first().is_some_and(|after| after.parse() != Ok(0.0))
+    {
+        let message = "expected `LINK_DOWN 0 0 0` for none: a GPU has several ports here, whose links `faults` of the scenario can cut";
+        return Err(entry.wrong(message));
+    }
     convert_with(config, draft, network, false)
 }
 
@@ -83,7 +89,7 @@ fn convert_with(config: Config, draft: Draft, network: Network, is_conweave: boo
     if !outputs.is_empty() {
         let files = outputs.join(", ");
         draft.remark(format!(
-            "{files}: they change nothing that is simulated; `netloom fct DIR` writes an outcome's fct.txt"
+            "{files}: without effect on what is simulated; `netloom fct DIR` writes an outcome's fct.txt"
         ));
     }
     Ok(draft)
