@@ -27,8 +27,7 @@ test: $(VENV)/installed browser build
 # The unit tests of what a simulation consists of once more, and those of packets that switches hold back, with overflow checks and debug assertions on; `cargo test` does the same with all tests, in much longer.
 CHECKED := units engine fabric routing transport sim record scenario
 checked:
-	cargo test --profile checked --quiet --lib $(addprefix --package netloom-,$(CHECKED))
-	cargo test --profile checked --quiet --package netloom-sim --test conweave
+	cargo test --profile checked --quiet --lib --test conweave $(addprefix --package netloom-,$(CHECKED))
 
 # How the engine's threads meet, in every order in which they can: seconds. Apart, as all is compiled for loom there.
 loom:

@@ -235,7 +235,7 @@ fn flow_controls() -> impl Strategy<Value = (FlowControl, Option<u64>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// Whatever is sent over whatever network: the outcome is that of a run which goes through all of it.
     #[test]
@@ -261,7 +261,9 @@ proptest! {
         let fabric = Fabric { options, flow_control, ..Fabric::default() };
         let Some(preset) = preset::find(name) else { return Ok(()) };
         let faults = gbps.map(|gbps| Fault::Degrade(Degrade { links: Some(1), rate_factor: gbps as f64 / 400.0, ..Degrade::default() }));
-        let config = SimConfig { routing: preset.routing(), fabric, transport, seed, faults: faults.into_iter().collect(), ..SimConfig::default() };
+        // Senders without congestion control that lose packets may need seconds.
+        let measure = Measure { until: Some(Time::from_us(3000)), ..Measure::default() };
+        let config = SimConfig { routing: preset.routing(), fabric, transport, seed, faults: faults.into_iter().collect(), measure, ..SimConfig::default() };
         if Simulation::check(network.clone(), config.clone(), plan(pattern.clone(), &network, 1)).is_err() {
             return Ok(());
         }
