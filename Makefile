@@ -88,7 +88,7 @@ lint: $(VENV)/installed build
 	RUSTFLAGS="--cfg loom" cargo clippy --release --package netloom-engine --lib --tests --target-dir target/loom --quiet -- -D warnings
 	$(VENV)/bin/ruff check tests python examples docs benches studies release
 	$(VENV)/bin/ruff format --check tests python examples docs benches studies release
-	$(VENV)/bin/codespell --ignore-words-list clos,conext --skip "*.svg" docs README.md CHANGELOG.md CONTRIBUTING.md
+	$(VENV)/bin/codespell --ignore-words-list clos,conext,strack --skip "*.svg" docs README.md CHANGELOG.md CONTRIBUTING.md
 	$(VENV)/bin/python tests/prose.py
 
 # The documentation as a book in target/book; netloom writes the reference of kinds. Not with --quiet, under which MkDocs counts no warnings and is not strict.
