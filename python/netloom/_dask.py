@@ -39,7 +39,12 @@ def run_cells(study: _netloom.Study, client: Any, ended: Callable[[], None]) -> 
         tasks[future] = (cell, folder)
     failures = {}
     try:
-        for future in as_completed(list(tasks)):
+        completed = as_completed(list(tasks))
+        for future in completed:
+            if future.status in ("lost", "pending"):
+                # Its worker died with the result before that was fetched: the scheduler has given the cell to another one.
+                completed.add(future)
+                continue
             cell, folder = tasks.pop(future)
             if future.status == "finished":
                 is_good, result = future.result()
