@@ -6,6 +6,7 @@
 pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
+mod delay_window;
 pub mod fixed_window;
 pub mod hpcc;
 mod kind;

@@ -4,6 +4,7 @@ use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::delay_window::{Bounds, DelayWindow};
 use super::window::AdaptiveWindow;
 use super::{CongestionConfig, Facts, Limit, Marks, SlowedBy, Start, TargetDelay, window};
 use crate::feedback::{Cause, Feedback};
@@ -53,15 +54,10 @@ impl Default for StrackLike {
     }
 }
 
-/// Timeouts in a row that leave the least window.
-const RESET_AFTER: u32 = 5;
-
 /// The window of one flow.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    /// In packets.
-    window: f64,
-    packet: f64,
+    window: DelayWindow,
     /// What a measurement of what is delivered takes.
     base_rtt: Time,
     /// Packets delivered since the last measurement, which was then, and the last ACK.
@@ -70,26 +66,20 @@ pub(crate) struct State {
     active: Time,
     /// Packets delivered in an idle round-trip time; absent where that is not known.
     achieved: Option<f64>,
-    /// When it last shrank.
-    decreased: Option<Time>,
-    /// The round-trip time last seen.
-    rtt: Time,
-    timeouts: u32,
 }
 
 impl State {
     fn new(config: &StrackLike, start: Start) -> Self {
         State {
-            window: f64::from(config.initial_window).min(config.max_window),
-            packet: start.packet.0 as f64,
+            window: DelayWindow::new(
+                f64::from(config.initial_window).min(config.max_window),
+                start.packet.0 as f64,
+            ),
             base_rtt: start.path.base_rtt,
             delivered: 0.0,
             measured: start.now,
             active: start.now,
             achieved: None,
-            decreased: None,
-            rtt: Time::ZERO,
-            timeouts: 0,
         }
     }
 
@@ -104,26 +94,6 @@ impl State {
         }
         self.active = now;
     }
-
-    fn on_ack(&mut self, config: &StrackLike, feedback: &Feedback, may_decrease: bool) {
-        let packets = f64::from(feedback.packets);
-        self.timeouts = 0;
-        self.measure(feedback.now, packets);
-        self.rtt = feedback.rtt;
-        let hops = u64::from(feedback.hops);
-        let target = (config.base_delay.0 + config.hop_delay.0.saturating_mul(hops)) as f64;
-        let delay = feedback.rtt.0 as f64;
-        if delay < target {
-            self.window += config.alpha * (target - delay) / MICROSECOND * packets / self.window.max(1.0);
-        } else if may_decrease {
-            match self.achieved.filter(|_| delay > 2.0 * target) {
-                Some(achieved) => self.window = self.window.min(achieved),
-                None => {
-                    self.window *= (1.0 - config.beta * (delay - target) / delay).max(1.0 - config.max_mdf)
-                }
-            }
-        }
-    }
 }
 
 /// In picoseconds.
@@ -133,42 +103,40 @@ impl AdaptiveWindow for State {
     type Config = StrackLike;
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
     fn window(&self) -> u64 {
-        (self.window * self.packet) as u64
+        self.window.bytes()
     }
 
     fn react(&mut self, config: &StrackLike, feedback: &Feedback) -> bool {
-        let may_decrease = self.decreased.is_none_or(|at| feedback.now - at >= self.rtt);
-        let before = self.window;
-        match feedback.cause {
-            Cause::Ack => self.on_ack(config, feedback, may_decrease),
-            Cause::Timeout => {
-                self.timeouts += 1;
-                if self.timeouts >= RESET_AFTER {
-                    self.window = config.min_window;
-                } else if may_decrease {
-                    self.window *= 1.0 - config.max_mdf;
+        let packets = f64::from(feedback.packets);
+        if feedback.cause == Cause::Ack {
+            self.measure(feedback.now, packets);
+        }
+        let achieved = self.achieved;
+        let bounds =
+            Bounds { least: config.min_window, most: config.max_window, max_decrease: config.max_mdf };
+        self.window.react(bounds, feedback, |window, may_decrease| {
+            window.rtt = feedback.rtt;
+            let hops = u64::from(feedback.hops);
+            let target = (config.base_delay.0 + config.hop_delay.0.saturating_mul(hops)) as f64;
+            let delay = feedback.rtt.0 as f64;
+            if delay < target {
+                window.packets +=
+                    config.alpha * (target - delay) / MICROSECOND * packets / window.packets.max(1.0);
+            } else if may_decrease {
+                match achieved.filter(|_| delay > 2.0 * target) {
+                    Some(achieved) => window.packets = window.packets.min(achieved),
+                    None => {
+                        window.packets *=
+                            (1.0 - config.beta * (delay - target) / delay).max(1.0 - config.max_mdf);
+                    }
                 }
             }
-            Cause::Loss | Cause::Nack | Cause::Trim | Cause::Return => {
-                self.timeouts = 0;
-                if may_decrease {
-                    self.window *= 1.0 - config.max_mdf;
-                }
-            }
-            Cause::Notification | Cause::Unreachable => {}
-        }
-        self.window = self.window.clamp(config.min_window, config.max_window);
-        let is_cut = self.window < before;
-        if is_cut {
-            self.decreased = Some(feedback.now);
-        }
-        is_cut
+        })
     }
 
     fn shrink_to_one(&mut self) {
-        self.window = self.window.min(1.0);
+        self.window.shrink_to_one();
     }
 }
 

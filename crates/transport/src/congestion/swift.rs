@@ -4,10 +4,11 @@ use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::delay_window::{Bounds, DelayWindow};
 use super::median::{self, Latest};
 use super::window::AdaptiveWindow;
 use super::{CongestionConfig, Facts, Limit, Marks, SlowedBy, Start, TargetDelay, window};
-use crate::feedback::{Cause, Feedback};
+use crate::feedback::Feedback;
 use crate::gate::Gate;
 use crate::sender::PathFacts;
 
@@ -74,9 +75,6 @@ impl Default for Swift {
     }
 }
 
-/// Timeouts in a row that leave the least window (the paper's RETX_RESET_THRESHOLD).
-const RESET_AFTER: u32 = 5;
-
 impl Swift {
     /// The target delay, in picoseconds, of a path of `hops` hops at a window of `window` packets.
     fn target(&self, hops: u32, window: f64) -> f64 {
@@ -92,15 +90,9 @@ impl Swift {
 /// The window of one flow.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    /// In packets.
-    window: f64,
-    packet: f64,
+    window: DelayWindow,
+    /// The largest window, in packets.
     most: f64,
-    /// When it last shrank.
-    decreased: Option<Time>,
-    /// The round-trip time last seen.
-    rtt: Time,
-    timeouts: u32,
     latest: Latest,
 }
 
@@ -109,16 +101,8 @@ impl State {
         let packet = packet.0 as f64;
         let most = config.max_window.map_or(f64::INFINITY, |limit| limit.0 as f64 / packet);
         let most = most.max(config.min_window);
-        let window = f64::from(config.initial_window).min(most);
-        State {
-            window,
-            packet,
-            most,
-            decreased: None,
-            rtt: Time::ZERO,
-            timeouts: 0,
-            latest: Latest::default(),
-        }
+        let window = DelayWindow::new(f64::from(config.initial_window).min(most), packet);
+        State { window, most, latest: Latest::default() }
     }
 }
 
@@ -126,56 +110,31 @@ impl AdaptiveWindow for State {
     type Config = Swift;
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
     fn window(&self) -> u64 {
-        (self.window * self.packet) as u64
+        self.window.bytes()
     }
 
     fn react(&mut self, config: &Swift, feedback: &Feedback) -> bool {
-        let may_decrease = self.decreased.is_none_or(|at| feedback.now - at >= self.rtt);
-        let before = self.window;
-        match feedback.cause {
-            Cause::Ack => {
-                self.timeouts = 0;
-                self.rtt = feedback.rtt;
-                if let Some(most) = config.median_of {
-                    let count = median::count(most, self.window);
-                    (self.rtt, _) = self.latest.median(count, feedback.rtt, false);
-                }
-                let (delay, target) = (self.rtt.0 as f64, config.target(feedback.hops, self.window));
-                if delay < target {
-                    self.window += config.ai * f64::from(feedback.packets) / self.window.max(1.0);
-                } else if may_decrease {
-                    let excess = (delay - target) / delay;
-                    self.window *= (1.0 - config.beta * excess).max(1.0 - config.max_mdf);
-                }
+        let State { window, most, latest } = self;
+        let bounds = Bounds { least: config.min_window, most: *most, max_decrease: config.max_mdf };
+        window.react(bounds, feedback, |window, may_decrease| {
+            window.rtt = feedback.rtt;
+            if let Some(most) = config.median_of {
+                let count = median::count(most, window.packets);
+                (window.rtt, _) = latest.median(count, feedback.rtt, false);
             }
-            Cause::Timeout => {
-                self.timeouts += 1;
-                if self.timeouts >= RESET_AFTER {
-                    self.window = config.min_window;
-                } else if may_decrease {
-                    self.window *= 1.0 - config.max_mdf;
-                }
+            let (delay, target) = (window.rtt.0 as f64, config.target(feedback.hops, window.packets));
+            if delay < target {
+                window.packets += config.ai * f64::from(feedback.packets) / window.packets.max(1.0);
+            } else if may_decrease {
+                let excess = (delay - target) / delay;
+                window.packets *= (1.0 - config.beta * excess).max(1.0 - config.max_mdf);
             }
-            Cause::Loss | Cause::Nack | Cause::Trim | Cause::Return => {
-                self.timeouts = 0;
-                if may_decrease {
-                    self.window *= 1.0 - config.max_mdf;
-                }
-            }
-            Cause::Notification | Cause::Unreachable => {}
-        }
-        self.window = self.window.clamp(config.min_window, self.most);
-        let is_cut = self.window < before;
-        if is_cut {
-            self.decreased = Some(feedback.now);
-        }
-        is_cut
+        })
     }
 
     fn shrink_to_one(&mut self) {
-        self.window = self.window.min(1.0);
+        self.window.shrink_to_one();
     }
 }
 
@@ -239,7 +198,7 @@ impl CongestionConfig for Swift {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feedback::ack_of;
+    use crate::feedback::{Cause, ack_of};
 
     fn after(rtt_us: u64, now_us: u64) -> Feedback {
         let (rtt, now) = (Time::from_us(rtt_us), Time::from_us(now_us));
@@ -304,7 +263,7 @@ mod tests {
     fn a_window_below_a_packet_grows_by_whole_increments() {
         let config = Swift { min_window: 0.25, ..Swift::default() };
         let mut state = State::new(&config, Bytes(1000));
-        state.window = 0.25;
+        state.window.packets = 0.25;
         state.react(&config, &after(30, 0));
         assert_eq!(state.window(), 1250);
     }
