@@ -75,7 +75,7 @@ pub fn one_word(name: &str, text: &str) -> Result<Node, Problems> {
 }
 
 /// Splits at commas outside of brackets: `m=[4,4],w=[1,4]` has two fields.
-fn split_fields(text: &str) -> Vec<&str> {
+pub fn split_fields(text: &str) -> Vec<&str> {
     let mut depth = 0;
     let mut fields = Vec::new();
     let mut start = 0;

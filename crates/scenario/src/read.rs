@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use netloom_units::names::{is_like, shorten, suggest};
+use netloom_units::names::{nearest, shorten, suggest};
 use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor};
 
@@ -202,10 +202,7 @@ impl Error {
             What::UnknownField { found, valid } => (
                 format!("unknown field `{}`{owner}", shorten(found)),
                 // Only a kind's own fields are known here; who misspelt `kind` has another kind's.
-                Some(suggest(
-                    found,
-                    valid.iter().map(String::as_str).chain(Some("kind").filter(|kind| is_like(found, kind))),
-                )),
+                Some(suggest(found, valid.iter().map(String::as_str).chain(nearest(found, ["kind"])))),
             ),
             What::UnknownKind { axis, found, valid } => (
                 format!("there is no {axis} `{}`", shorten(found)),

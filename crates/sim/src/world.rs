@@ -164,8 +164,12 @@ impl World {
 
     /// Whether some port has faults that begin, end or draw during the run.
     pub(crate) fn has_changing_channels(&self) -> bool {
-        let nodes = 0..self.network.nodes();
-        nodes.flat_map(|id| self.specs(id)).any(|port| port.faults.is_some() || !port.changes.is_empty())
+        let Wiring { faults, seed, .. } = &self.wiring;
+        let channels = (0..self.network.nodes()).flat_map(|node| self.network.ports(node));
+        channels.copied().any(|id| {
+            let (_, changes) = faults.schedule(id, self.network.channel(id).rate);
+            !changes.is_empty() || faults.of_channel(id, *seed).is_some()
+        })
     }
 
     /// Whether a node does something when links of its are cut and repaired: under flow control.

@@ -44,7 +44,7 @@ pub fn suggest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Str
             return format!("`{found}` is called `{name}` now");
         }
         if !ranked.iter().any(|&(_, known)| known == name) {
-            ranked.push((strsim::jaro_winkler(&found, &name.to_lowercase()), name));
+            ranked.push((likeness(&found, name), name));
         }
     }
     let Some(&(score, nearest)) = ranked.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else {
@@ -64,17 +64,17 @@ pub fn suggest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Str
     }
 }
 
+/// How alike a name and a lower-case one are, 0 to 1.
+fn likeness(found: &str, name: &str) -> f64 {
+    strsim::jaro_winkler(found, &name.to_lowercase())
+}
+
 /// The valid name that is most like another one, if any is like enough.
 pub fn nearest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let found = shorten(found).to_lowercase();
-    let scored = valid.into_iter().map(|name| (strsim::jaro_winkler(&found, &name.to_lowercase()), name));
+    let scored = valid.into_iter().map(|name| (likeness(&found, name), name));
     let (score, name) = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (score > ALIKE).then_some(name)
-}
-
-/// Whether a name is so like another one that it may be a misspelling of it.
-pub fn is_like(found: &str, name: &str) -> bool {
-    strsim::jaro_winkler(&shorten(found).to_lowercase(), name) > ALIKE
 }
 
 /// Input as a message repeats it: cut where it is long, with what is left out counted.

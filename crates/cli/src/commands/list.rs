@@ -189,7 +189,7 @@ fn unknown(name: &str, chapters: &[Chapter], places: &[Place]) -> Problem {
         "",
         format!("no kind, preset, field or value has the name `{}` or mentions it", shorten(name)),
     );
-    // There are hundreds of names, of which a list would help nobody.
+    // There are hundreds of names: too many to list.
     match nearest(name, names.chain(fields).chain(values)) {
         Some(nearest) => {
             problem.help(format!("did you mean `{nearest}`? `netloom list` alone shows all kinds"))

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use netloom_study::recommend::{Criterion, Ranking, rank};
-use netloom_study::{Cell, CellFolders, CellReport, Numbers, PROGRAM, Plan, Results, Running, run_cells};
+use netloom_study::recommend::{Criterion, Ranking, rank, scheme_of};
+use netloom_study::{Cell, CellFolders, CellReport, PROGRAM, Plan, Results, Running, run_cells};
 use serde::Serialize;
 
 use self::question::{Question, folder_name};
+use super::study::workers;
 use crate::args::RecommendArgs;
 use crate::failure::{Failure, complain};
 use crate::files::{unwritable, write_file};
@@ -56,12 +57,6 @@ struct Answer {
     study: PathBuf,
 }
 
-/// What of a scheme has run.
-struct Done {
-    scheme: String,
-    cells: Vec<(Cell, Option<Numbers>)>,
-}
-
 /// Runs the schemes in rounds until one is left, and says what is known then.
 pub(crate) fn recommend(args: &RecommendArgs) -> Result<(), Failure> {
     let started = Instant::now();
@@ -78,16 +73,17 @@ pub(crate) fn recommend(args: &RecommendArgs) -> Result<(), Failure> {
 
     let cell_folder = folder.join("cells");
     let stop = interrupt::flag();
+    let rounds = Rounds { args, started, workers: workers(args.workers) };
     let is_over = || started.elapsed() >= args.budget;
-    let (mut done, mut failed): (Vec<Done>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    let mut done: Vec<(Cell, CellReport)> = Vec::new();
     let (mut seeds, mut round) = (FIRST.min(args.seeds), 1);
     let (ranking, results, ended) = loop {
         let folders = CellFolders::open(&cell_folder).map_err(|error| unwritable(&cell_folder, &error))?;
-        let reports = run(args, &plan, &folders, &stop, started)?;
-        note(&plan, &reports, &mut done, &mut failed);
-        let results = Results::new(
-            done.iter().flat_map(|done| &done.cells).map(|(cell, numbers)| (cell, numbers.as_ref())),
-        );
+        let reports = rounds.run(&plan, &folders, &stop)?;
+        // A round's runs contain those of the same schemes in the round before.
+        done.retain(|(cell, _)| !is_among(cell, &left));
+        done.extend(plan.cells.iter().cloned().zip(reports));
+        let results = Results::new(done.iter().map(|(cell, report)| (cell, report.numbers())));
         let ranking = rank(&results, &criterion, round, &worse);
         left = ranking.left().map(str::to_owned).collect();
         worse = ranking.schemes.iter().filter(|one| one.is_worse).map(|one| one.scheme.clone()).collect();
@@ -95,7 +91,7 @@ pub(crate) fn recommend(args: &RecommendArgs) -> Result<(), Failure> {
             Some(Ended::Interrupted)
         } else if left.len() <= 1 && ranking.not_run.is_empty() {
             Some(Ended::Decided)
-        } else if is_over() || !lasts(&plan, &reports, &left, seeds, args, started) {
+        } else if is_over() || !rounds.last(&done, &left, seeds) {
             Some(Ended::Budget)
         } else if seeds >= args.seeds {
             Some(Ended::Seeds)
@@ -117,11 +113,11 @@ pub(crate) fn recommend(args: &RecommendArgs) -> Result<(), Failure> {
         ranking,
         ended,
         rounds: round,
-        runs: done.iter().flat_map(|done| &done.cells).filter(|(_, numbers)| numbers.is_some()).count(),
+        runs: done.iter().filter(|(_, report)| report.numbers().is_some()).count(),
         circumstances: question.circumstances,
         wall_s: started.elapsed().as_secs_f64(),
         refused: question.refused,
-        failed,
+        failed: done.iter().filter_map(failure).collect(),
         study,
     };
     let json = serde_json::to_string_pretty(&answer).map_err(std::io::Error::from)? + "\n";
@@ -135,83 +131,55 @@ pub(crate) fn recommend(args: &RecommendArgs) -> Result<(), Failure> {
     }
 }
 
-/// Runs what a round needs and is not there; gives up when the budget is spent.
-fn run(
-    args: &RecommendArgs,
-    plan: &Plan,
-    folders: &CellFolders,
-    stop: &AtomicBool,
+/// Whether a cell is of one of these schemes.
+fn is_among(cell: &Cell, schemes: &[String]) -> bool {
+    scheme_of(&cell.point.labels).is_some_and(|scheme| schemes.iter().any(|name| name == scheme))
+}
+
+/// A run that failed, and why.
+fn failure((cell, report): &(Cell, CellReport)) -> Option<(String, String)> {
+    let error = report.result.as_ref()?.as_ref().err()?;
+    Some((format!("{} seed={}", cell.point.name(), cell.seed()), error.to_string()))
+}
+
+/// How rounds are run.
+struct Rounds<'a> {
+    args: &'a RecommendArgs,
     started: Instant,
-) -> Result<Vec<CellReport>, Failure> {
-    let workers =
-        args.workers.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
-    let progress = StudyProgress::new(plan, args.quiet || args.json);
-    let running = Running { program: PROGRAM, workers, shard: None, stop };
-    let is_done = AtomicBool::new(false);
-    let reports = std::thread::scope(|threads| {
-        threads.spawn(|| {
-            while !is_done.load(Ordering::Relaxed) {
-                if started.elapsed() >= args.budget {
-                    stop.store(true, Ordering::Relaxed);
+    workers: usize,
+}
+
+impl Rounds<'_> {
+    /// Runs what a round needs and is not there; gives up when the budget is spent.
+    fn run(&self, plan: &Plan, folders: &CellFolders, stop: &AtomicBool) -> Result<Vec<CellReport>, Failure> {
+        let progress = StudyProgress::new(plan, self.args.quiet || self.args.json);
+        let running = Running { program: PROGRAM, workers: self.workers, shard: None, stop };
+        let is_done = AtomicBool::new(false);
+        let reports = std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    if self.started.elapsed() >= self.args.budget {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    std::thread::sleep(Duration::from_millis(20));
                 }
-                std::thread::sleep(Duration::from_millis(20));
-            }
+            });
+            let reports = run_cells(&plan.cells, folders, &running, &|event| progress.update(event));
+            is_done.store(true, Ordering::Relaxed);
+            reports
         });
-        let reports = run_cells(&plan.cells, folders, &running, &|event| progress.update(event));
-        is_done.store(true, Ordering::Relaxed);
-        reports
-    });
-    progress.finish();
-    Ok(reports?)
-}
-
-/// Takes a round's runs in place of those of the same schemes in the round before, whose cells they contain.
-fn note(plan: &Plan, reports: &[CellReport], done: &mut Vec<Done>, failed: &mut Vec<(String, String)>) {
-    let scheme_of = |cell: &Cell| {
-        let label = cell.point.labels.iter().find(|(axis, _)| axis == netloom_study::recommend::SCHEME);
-        label.map(|(_, label)| label.clone()).unwrap_or_default()
-    };
-    let mut round: Vec<Done> = Vec::new();
-    for (cell, report) in plan.cells.iter().zip(reports) {
-        let scheme = scheme_of(cell);
-        if let Some(Err(error)) = &report.result {
-            failed.push((format!("{} seed={}", cell.point.name(), cell.seed()), error.to_string()));
-        }
-        let entry = (cell.clone(), report.numbers().cloned());
-        match round.last_mut().filter(|last| last.scheme == scheme) {
-            Some(last) => last.cells.push(entry),
-            None => round.push(Done { scheme, cells: vec![entry] }),
-        }
+        progress.finish();
+        Ok(reports?)
     }
-    for new in round {
-        match done.iter_mut().find(|old| old.scheme == new.scheme) {
-            Some(old) => *old = new,
-            None => done.push(new),
-        }
-    }
-}
 
-/// Whether the budget lasts for as many seeds again of the schemes that are left, judged by how long theirs took.
-fn lasts(
-    plan: &Plan,
-    reports: &[CellReport],
-    left: &[String],
-    seeds: u32,
-    args: &RecommendArgs,
-    started: Instant,
-) -> bool {
-    let is_left = |cell: &Cell| cell.point.labels.iter().any(|(_, label)| left.contains(label));
-    let seconds: f64 = plan
-        .cells
-        .iter()
-        .zip(reports)
-        .filter(|(cell, _)| is_left(cell))
-        .filter_map(|(_, report)| report.wall_s)
-        .sum();
-    let workers =
-        args.workers.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
-    let more = f64::from(seeds.min(args.seeds.saturating_sub(seeds))) / f64::from(seeds);
-    started.elapsed().as_secs_f64() + more * seconds / workers as f64 <= args.budget.as_secs_f64()
+    /// Whether the budget lasts for as many seeds again of the schemes that are left, judged by how long theirs took.
+    fn last(&self, done: &[(Cell, CellReport)], left: &[String], seeds: u32) -> bool {
+        let of_left = done.iter().filter(|(cell, _)| is_among(cell, left));
+        let seconds: f64 = of_left.filter_map(|(_, report)| report.wall_s).sum();
+        let more = f64::from(seeds.min(self.args.seeds.saturating_sub(seeds))) / f64::from(seeds);
+        let needed = more * seconds / self.workers as f64;
+        self.started.elapsed().as_secs_f64() + needed <= self.args.budget.as_secs_f64()
+    }
 }
 
 /// A time such as `90s`, `10min` or `2h`.

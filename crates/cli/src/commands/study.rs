@@ -128,7 +128,7 @@ fn run(
     folders: &CellFolders,
     stop: &AtomicBool,
 ) -> Result<Vec<CellReport>, Failure> {
-    let workers = workers(args);
+    let workers = workers(args.workers);
     let progress = StudyProgress::new(plan, args.quiet);
     let news = |event: CellEvent<'_>| progress.update(event);
     let running = Running { program: PROGRAM, workers, shard: args.shard, stop };
@@ -138,8 +138,8 @@ fn run(
 }
 
 /// How many cells run at a time.
-fn workers(args: &StudyArgs) -> usize {
-    match args.workers {
+pub(super) fn workers(asked: Option<u16>) -> usize {
+    match asked {
         Some(workers) => usize::from(workers),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     }

@@ -37,33 +37,31 @@ pub(crate) fn throughput(args: &ThroughputArgs) -> Result<(), Failure> {
         true => format!("{} to {}", significant(bounds.lower), significant(bounds.upper)),
         false => significant(bounds.value()),
     };
-    let mut text = Vec::new();
-    writeln!(text, "{}", network.name())?;
-    writeln!(
-        text,
-        "throughput   {value} (1: every sending host sends at link rate; host links are not counted)"
-    )?;
-    writeln!(text, "method       {}", report.method)?;
-    writeln!(
-        text,
-        "upper bound  {} for any routing (capacity over path length)",
+    let mut text = String::new();
+    text += &format!("{}\n", network.name());
+    text += &format!(
+        "throughput   {value} (1: every sending host sends at link rate; host links are not counted)\n"
+    );
+    text += &format!("method       {}\n", report.method);
+    text += &format!(
+        "upper bound  {} for any routing (capacity over path length)\n",
         significant(report.length_bound)
-    )?;
-    writeln!(
-        text,
-        "traffic      {} router pairs, {} links of capacity in all",
+    );
+    text += &format!(
+        "traffic      {} router pairs, {} links of capacity in all\n",
         report.commodities,
         significant(report.demand)
-    )?;
+    );
     if report.draws.len() > 1 {
         let most = report.draws.iter().copied().fold(0.0, f64::max);
         let range = format!("{} to {}", significant(bounds.value()), significant(most));
-        writeln!(text, "draws        {} matchings with {range}; the lowest is reported", report.draws.len())?;
+        text +=
+            &format!("draws        {} matchings with {range}; the lowest is reported\n", report.draws.len());
     }
     if report.paths > 0 {
-        writeln!(text, "paths        {} in {} layers", report.paths, report.layers)?;
+        text += &format!("paths        {} in {} layers\n", report.paths, report.layers);
     }
-    crate::show::out().write_all(crate::show::fit(&String::from_utf8_lossy(&text)).as_bytes())?;
+    crate::show::out().write_all(crate::show::fit(&text).as_bytes())?;
     Ok(())
 }
 

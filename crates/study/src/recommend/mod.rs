@@ -162,17 +162,17 @@ pub fn rank(results: &Results, criterion: &Criterion, round: u32, worse: &[Strin
     let Some(first) = first(&runs, scale) else { return ranking };
     let pairs = (runs.len() * (runs.len() - 1) / 2).max(1);
     let allowed = WRONG / f64::from(round.min(60)).exp2() / pairs as f64;
+    // Back from "worse than" to the ratio of the metric itself.
+    let sign = if criterion.more_is_better { -1.0 } else { 1.0 };
+    let at = |worse: f64| (sign * worse).exp();
     let ranked = |own: &Runs<'_>| {
         let differences = own.against(&runs[first], scale);
         let is_first = own.scheme == runs[first].scheme;
-        let estimate = Estimate::of(&differences);
-        let ratio = estimate.filter(|_| !is_first && has_ratios);
+        let worse_by = Estimate::of(&differences);
+        let ratio = worse_by.filter(|_| !is_first && has_ratios);
         let is_worse = !is_first
             && (worse.iter().any(|scheme| scheme == own.scheme) || is_positive(&differences, allowed));
-        // Back from "worse than" to the ratio of the metric itself.
-        let sign = if criterion.more_is_better { -1.0 } else { 1.0 };
-        let at = |worse: f64| (sign * worse).exp();
-        Ranked {
+        let ranked = Ranked {
             scheme: own.scheme.to_owned(),
             mean: own.mean(),
             seeds: own.seeds(),
@@ -183,11 +183,10 @@ pub fn rank(results: &Results, criterion: &Criterion, round: u32, worse: &[Strin
                 Some((a.min(b), a.max(b)))
             }),
             is_worse,
-        }
+        };
+        (worse_by.map_or(0.0, |worse_by| worse_by.mean), ranked)
     };
-    let by_how_much =
-        |own: &Runs<'_>| Estimate::of(&own.against(&runs[first], scale)).map_or(0.0, |worse| worse.mean);
-    let mut schemes: Vec<(f64, Ranked)> = runs.iter().map(|own| (by_how_much(own), ranked(own))).collect();
+    let mut schemes: Vec<(f64, Ranked)> = runs.iter().map(ranked).collect();
     schemes.sort_by(|(a, one), (b, other)| {
         (!one.is_first, one.is_worse).cmp(&(!other.is_first, other.is_worse)).then(a.total_cmp(b))
     });
@@ -223,21 +222,24 @@ pub fn reasons(results: &Results, names: &[&str]) -> (Vec<Column>, Vec<Vec<f64>>
     (columns, rows)
 }
 
+/// The scheme of a cell or point, by its labels.
+pub fn scheme_of(labels: &[(String, String)]) -> Option<&str> {
+    labels.iter().find(|(axis, _)| axis == SCHEME).map(|(_, label)| label.as_str())
+}
+
 /// The schemes in the order in which they are asked for.
 fn schemes(results: &Results) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for point in results.points() {
-        if let Some((_, label)) = point.labels.iter().find(|(axis, _)| axis == SCHEME)
-            && !names.contains(&label.as_str())
-        {
-            names.push(label);
+    for name in results.points().iter().filter_map(|point| scheme_of(&point.labels)) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     names
 }
 
 fn is_of(point: &PointResults, scheme: &str) -> bool {
-    point.labels.iter().any(|(axis, label)| axis == SCHEME && label == scheme)
+    scheme_of(&point.labels) == Some(scheme)
 }
 
 /// The one that is least worse than the others, among those with the most seeds.

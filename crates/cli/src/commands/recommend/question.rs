@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use netloom_scenario::{Node, Problem, Source};
+use netloom_scenario::{Node, Problem, Source, split_fields};
 use netloom_study::recommend::SCHEME;
 use netloom_study::{Form, Plan, Study};
 use toml::{Table, Value};
@@ -30,7 +30,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Reads the command line, and leaves out what the scenario refuses of schemes that nobody asked for by name.
+    /// Reads the command line. Without `--among`, schemes that the scenario refuses are left out.
     pub(super) fn of(args: &RecommendArgs) -> Result<Self, Failure> {
         let path = std::fs::canonicalize(&args.scenario)
             .map_err(|error| Problem::new("", format!("cannot read {}: {error}", args.scenario.display())))?;
@@ -149,10 +149,11 @@ pub(super) fn folder_name(scenario: &Path) -> String {
     format!("{}-recommend", scenario.file_stem().unwrap_or_default().to_string_lossy())
 }
 
-/// Names with commas between them; behind a colon stand fields, whose commas belong to the name.
+/// Names with commas between them. A name may be followed by a colon and fields, whose commas belong to it.
 fn names(text: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for part in text.split(',') {
+    let has_empty_end = text.is_empty() || text.ends_with(',');
+    for part in split_fields(text).into_iter().chain(has_empty_end.then_some("")) {
         match names.last_mut() {
             Some(last) if last.contains([':', '=']) && part.contains('=') && !part.contains(':') => {
                 *last = format!("{last},{part}");
@@ -174,7 +175,7 @@ fn scheme(word: &str) -> Result<(String, Table), Problem> {
     }
     let mut routing = Table::from_iter([("preset".to_owned(), preset.into())]);
     let mut set = Table::new();
-    for field in fields.split(',').filter(|field| !field.is_empty()) {
+    for field in split_fields(fields).into_iter().filter(|field| !field.is_empty()) {
         let (path, value) = split(field, "--among")?;
         let part = path.split('.').next().unwrap_or_default();
         let path = path.strip_prefix("routing.").unwrap_or(path);
@@ -271,6 +272,8 @@ mod tests {
             ]
         );
         assert_eq!(names("seeds,faults"), ["seeds", "faults"]);
+        assert_eq!(names("adaptive:selector.levels=[1,2],ecmp"), ["adaptive:selector.levels=[1,2]", "ecmp"]);
+        assert_eq!([names(""), names("ecmp,")], [vec![""], vec!["ecmp", ""]]);
     }
 
     #[test]

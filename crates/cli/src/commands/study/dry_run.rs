@@ -38,7 +38,7 @@ struct Estimate {
 
 /// Prints what is to be done and about what it needs; runs and writes nothing.
 pub(super) fn show(args: &StudyArgs, study: &Study, plan: &Plan, folder: &Path) -> Result<(), Failure> {
-    let estimate = estimate(plan, &reports(plan, folder)?, study.repetitions, workers(args), folder);
+    let estimate = estimate(plan, &reports(plan, folder)?, study.repetitions, workers(args.workers), folder);
     let mut out = show::out();
     if args.json {
         let text = serde_json::to_string_pretty(&estimate).map_err(std::io::Error::from)?;

@@ -31,10 +31,10 @@ impl Converter {
         self.flags.take("-ecn");
         self.packets_of_uec(packet, tree, control)?;
         self.failed(tree)?;
-        for default in
+        for unused in
             ["-force_disable_oversubscribed_cc", "-ar_sticky_delta", "-ar_method", "-ar_granularity"]
         {
-            self.flags.take(default);
+            self.flags.take(unused);
         }
         Ok(())
     }
