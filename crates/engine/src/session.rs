@@ -130,7 +130,7 @@ impl<M: Model> Session<M> {
         self.team.tally()
     }
 
-    /// Jumps to an instant, with the nodes as they are, which have been brought there by other means, and with these events pending, in the order of [`Self::pending`]; `messages` count as handled on the way.
+    /// Continues at a later instant `to`. The caller has set the nodes to their states of that instant; `pending` are the events that are pending then, in the order of [`Self::pending`], and `messages` more count as handled.
     ///
     /// # Panics
     /// If that is in the past, or an event is.

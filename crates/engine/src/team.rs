@@ -359,7 +359,7 @@ impl<M: Model> Team<M> {
         narrow::<NodeIndex>(self.locations.len())
     }
 
-    /// Goes on at `now`, with these events pending, as [`Self::pending`] gives them, after nodes have been brought there by what drives the run; `messages` more have been handled.
+    /// Continues at `now`, for [`Session::jump`](crate::Session::jump).
     pub(crate) fn go_on_at(&mut self, now: Time, messages: u64, events: &[Event<P<M>>]) {
         let Team { plan, workers, locations, .. } = self;
         let threads = workers.len();

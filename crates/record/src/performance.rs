@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What of a run was not gone through, as it was known to go like what had been before it.
+/// The parts of a run that were skipped, as they were known to be the same as parts before them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Skipped {

@@ -211,7 +211,7 @@ impl Planes {
         (count > 0 && number.len() > 1).then_some(Planes { number, count })
     }
 
-    /// The switches of a level by plane, and by rail where leaf switches belong to rails in turn and there is room for so many boxes.
+    /// The switches of a level by plane, and by rail where leaf switches are assigned to rails in turn and there is room for a box each.
     fn row(&self, network: &Network, switches: &[NodeId], what: &str, rails: Option<u32>) -> Row {
         let plane = |switch: NodeId| self.number[network.component(switch) as usize];
         let in_planes = switches.iter().filter(|&&switch| plane(switch).is_some()).count();

@@ -44,12 +44,12 @@ pub(crate) enum Message {
 
 impl Message {
     /// Whether it is due at an instant that the workload or the network has set, rather than some time after something.
-    pub(crate) fn comes_by_the_clock(&self) -> bool {
+    pub(crate) fn is_at_a_fixed_time(&self) -> bool {
         use Message::{Link, Order, Part, Start, Wake};
         matches!(self, Start | Order { .. } | Wake | Part { .. } | Link { .. })
     }
 
-    /// [Recurs](netloom_units::recurrence). What comes by the clock stays the same as long as it has not come.
+    /// [Recurs](netloom_units::recurrence). What is due at a fixed time stays the same until then.
     pub(crate) fn recur(&mut self, walk: &mut Walk) {
         match self {
             Message::Packet(packet) => packet.recur(says_seq, walk),

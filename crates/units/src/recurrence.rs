@@ -115,12 +115,12 @@ impl Walk {
         self.now - self.then
     }
 
-    /// How many periods more are known to go like the one between the two states, as far as sequence numbers say.
+    /// How many more periods are known to be the same as the one between the two states, as far as sequence numbers tell.
     pub fn periods(&self) -> u64 {
         self.most
     }
 
-    /// Before when they are, as far as deadlines say.
+    /// The instant before which they are, as far as deadlines tell.
     pub fn until(&self) -> Time {
         self.until
     }

@@ -1,6 +1,6 @@
 //! SimAI's workload text, as AICB writes it.
 //!
-//! Line 1 has the policy and the degrees of parallelism, line 2 the number of layers, and each further line a layer: its name, a dependency that nobody reads, for the forward pass,
+//! Line 1 has the policy and the degrees of parallelism, line 2 the number of layers, and each further line a layer: its name, a dependency that has no effect, and for the forward pass,
 //! the gradients of its input and those of its weights each a time to compute (nanoseconds), a collective operation and its bytes, and a time that passes after each of its operations.
 
 use std::path::{Path, PathBuf};
@@ -122,7 +122,7 @@ impl WorkloadFile {
             })?;
             memory
                 .take((size_of::<Layer>() + line.len()) as u64)
-                .map_err(|error| fail(number, format!("so many layers that {error}")))?;
+                .map_err(|error| fail(number, format!("too many layers: {error}")))?;
             let mut layer =
                 Layer::parse(line, number, &mut passed_over).map_err(|problem| fail(number, problem))?;
             let forward = &mut layer.passes[PassKind::Forward as usize];

@@ -27,7 +27,7 @@ pub(crate) struct Flow {
 }
 
 impl Flows {
-    /// The part in an operation of a group with so many rings. `None` if nothing is sent: among one rank, or fewer bytes than flows share, of which SimAI makes none.
+    /// The part of `rank` in an operation of a group with `rings` rings. `None` if nothing is sent: a group of one rank, or fewer bytes than flows, for which SimAI creates none.
     pub(crate) fn new(
         operation: Operation,
         bytes: u64,

@@ -20,7 +20,7 @@ use crate::tag::Tag;
 /// (marks, trimming, timeouts) and that they cache; sizes, weights and times are not published as far as we know, so all of them are parameters, and their defaults are ours. A timeout does
 /// not say of which path: `scout` then leaves its present one, and `spray` none.
 ///
-/// `policy = "flicr-like"` stands beside them in that paper's comparison: a sender that re-routes flowlets. A path that was marked is left at the next pause of at least `gap`, or at once after a
+/// `policy = "flicr-like"` is compared with them in that paper: a sender that re-routes flowlets. A path that was marked is left at the next pause of at least `gap`, or at once after a
 /// loss; its rules are ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -275,8 +275,8 @@ impl GranularityConfig for Spritz {
 /// Largest exponent: beyond it detours would weigh nothing at all.
 const MOST_BIAS: f64 = 32.0;
 
-/// What a path of so many hops weighs; the ends of one of no hops have the same switch. `powf` is not the same on all processors, so whole powers are multiplied and what is
-/// between two of them is interpolated.
+/// The weight of a path of this many hops; the ends of a path of no hops are at the same switch. `powf` differs between processors, so whole powers are multiplied and values
+/// between two of them are interpolated.
 fn weight(hops: u32, bias: f64) -> f64 {
     let inverse = 1.0 / f64::from(hops.max(1));
     let mut weight = 1.0;

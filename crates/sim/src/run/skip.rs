@@ -2,10 +2,10 @@
 //!
 //! The run pauses at *marks*, the instants at which data packets of one flow arrive, whichever that is. At some of them the whole state is noted, relative to the instant and to the
 //! sequence numbers of flows, and compared with that at the marks behind it. Once it is [the same](netloom_units::recurrence), all of it is moved by as many periods as can be
-//! foreseen: until a flow comes to its last packet, or something comes by the clock.
+//! foreseen: until a flow reaches its last packet, or something is due at a fixed time.
 //!
 //! A mark is an instant of the simulation, and nodes are brought there before they are looked at, so that neither windows nor threads make a difference to what is skipped. What marks cost is
-//! set against what the run has cost so far: a run in which nothing recurs is hardly slower.
+//! limited to a share of what the run has cost so far.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -42,10 +42,10 @@ const CREDIT: u64 = 50_000;
 /// What a pause costs by itself, in messages handled, besides half a message per node. The same on any number of threads, though it costs more on several: so is what is skipped.
 const PAUSE: u64 = 200;
 
-/// It may spend one part in so many of what it has handled,
+/// It may spend one part in this number of what it has handled,
 const SHARE: u64 = 25;
 
-/// and one in so many of what it has skipped.
+/// and one part in this number of what it has skipped.
 const SHARE_OF_SKIPPED: u64 = 4;
 
 /// Why no state of a run recurs, as far as that can be said beforehand: a sentence's subject. What nodes keep is asked in the same way as during the run.
@@ -140,7 +140,7 @@ enum Stage {
     Rest,
     /// The two ends of a flow are compared alone, which is little: where they do not recur, nothing does.
     Ends { reference: Reference, noted: Option<Noted>, marks: u32, next: u32 },
-    /// The ends recur after so many marks: all is compared after as many.
+    /// The ends recur after `period` marks: everything is compared after that number of marks.
     All { reference: Reference, noted: Option<Noted>, period: u32, marks: u32, tries: u32 },
 }
 
@@ -189,7 +189,7 @@ impl Search {
         self.spent < CREDIT + handled / SHARE + self.skipped.packet_hops / SHARE_OF_SKIPPED
     }
 
-    /// The run pauses where it was to: looks at the state there, and says where it pauses next.
+    /// The run has paused at the planned instant: examines the state there, and plans the next pause.
     fn step(&mut self, world: &World, session: &mut Session<World>) {
         let now = session.reached();
         self.spent += self.pause_cost;
@@ -363,11 +363,11 @@ fn is_alarm(message: &Message) -> bool {
     matches!(message, Message::FlowTimer { .. } | Message::Nic { .. })
 }
 
-/// How many periods more go like the last one.
+/// How many more periods are the same as the last one.
 fn foreseen(walk: &Walk, pending: &[Pending<Message>], now: Time, end: Time) -> u64 {
-    // What comes by the clock comes behind all that is under way then.
+    // What is due at a fixed time comes after everything that is in flight then.
     let moving =
-        pending.iter().filter(|event| !is_alarm(&event.payload) && !event.payload.comes_by_the_clock());
+        pending.iter().filter(|event| !is_alarm(&event.payload) && !event.payload.is_at_a_fixed_time());
     let last = moving.map(|event| event.due.at).max().unwrap_or(now).max(now);
     let until = walk.until().min(end);
     let time = until.saturating_sub(last).saturating_sub(Time(1));
@@ -379,7 +379,7 @@ fn pass(session: &mut Session<World>, pending: &mut [Pending<Message>], nodes: &
     let events = pending.iter_mut().filter(|event| !is_alarm(&event.payload));
     for Pending { node, due, payload } in events {
         walk.exact(u64::from(*node) << u32::BITS | u64::from(due.source));
-        match payload.comes_by_the_clock() {
+        match payload.is_at_a_fixed_time() {
             true => walk.deadline(due.at),
             false => walk.time(&mut due.at),
         }

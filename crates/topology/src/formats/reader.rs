@@ -59,7 +59,7 @@ impl Reader {
         Err(self.error(line, format!("{nodes} nodes, but the file is too short to name them")))
     }
 
-    /// Reads the id of a node, of which there are so many.
+    /// Reads the id of a node, below the number of nodes.
     pub(crate) fn node(&self, line: usize, word: &str, nodes: u32) -> Result<usize, NetworkError> {
         match self.parse::<u32>(line, word)? {
             id if id < nodes => Ok(id as usize),

@@ -39,7 +39,7 @@ impl Latest {
 /// Most ACKs of a median.
 const MOST: u32 = 127;
 
-/// How many ACKs a window of so many packets has, at least one and at most `median_of`.
+/// The number of ACKs in a window of this many packets, at least one and at most `median_of`.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative; saturates")]
 pub(super) fn count(median_of: u32, packets: f64) -> usize {
     (packets.ceil() as usize).clamp(1, median_of as usize)

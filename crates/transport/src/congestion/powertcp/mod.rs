@@ -83,7 +83,7 @@ impl Law {
         Law { gamma, base_rtt, most, step, window: most, packet: start.packet.0, power: None }
     }
 
-    /// A power of an interval of so many picoseconds.
+    /// Adds the power of an interval, whose length is in picoseconds.
     fn smooth(&mut self, power: f64, elapsed: f64) -> f64 {
         let weight = elapsed.min(self.base_rtt) / self.base_rtt;
         let before = self.power.unwrap_or(power);
