@@ -79,7 +79,8 @@ mod worker;
 
 pub use engine::{END_OF_TIME, Engine, Progress, Run};
 pub use model::{
-    AnyScheduler, Batch, Due, DynScheduler, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled,
+    AnyScheduler, Batch, DRIVER, Due, DynScheduler, Handler, Hint, Model, NodeIndex, Scheduler, TIMER,
+    Unhandled,
 };
 pub use partition::{contiguous, deferred_nodes};
 pub use session::{Pending, Session};

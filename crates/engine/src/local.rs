@@ -3,12 +3,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::num::Wrapping;
 use std::sync::Arc;
 
 use netloom_units::Time;
 
 use crate::exchange::Outbox;
-use crate::model::{NodeIndex, Scheduler, TIMER};
+use crate::model::{NodeIndex, Scheduler, TIMER, is_timer};
 use crate::pending::PrefetchCursor;
 use crate::wheel::{Event, Wheel};
 
@@ -69,8 +70,8 @@ pub(crate) struct LocalScheduler<P> {
     pub(crate) prefetch: PrefetchCursor,
     /// The instant of the batch's latest event or timer, where events may set timers.
     pub(crate) now: Time,
-    /// Timers set for later windows, so far.
-    pub(crate) timers: u64,
+    /// Timers set for later windows, so far. Those that another thread has counted may be taken off here: only the sum over all threads has a meaning.
+    pub(crate) timers: Wrapping<u64>,
     pub(crate) tally: u64,
     /// Nodes that have reported something to what drives the run, in the order in which they did.
     pub(crate) reports: Vec<u32>,
@@ -97,7 +98,7 @@ impl<P: Copy + Default> LocalScheduler<P> {
             current: CurrentNode { local: 0, window_end: Time::ZERO },
             prefetch: PrefetchCursor::default(),
             now: Time::ZERO,
-            timers: 0,
+            timers: Wrapping(0),
             tally: 0,
             reports: Vec::new(),
             pauses: false,
@@ -128,7 +129,7 @@ impl<P: Copy + Default> LocalScheduler<P> {
 impl<P: Copy + Default> Scheduler<P> for LocalScheduler<P> {
     #[inline(always)]
     fn send_with(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P) {
-        debug_assert!(source < TIMER, "{source} is no message's source");
+        debug_assert!(!is_timer(source), "{source} is no message's source");
         let event = |node| Event { at, source, node, payload: make() };
         if self.wheel.is_open_to_all(at) {
             return self.wheel.insert_open(to, || event(to));

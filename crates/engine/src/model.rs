@@ -8,12 +8,22 @@ pub type NodeIndex = u32;
 /// The source under which a node sees its own timers: after every message of the same instant, as the sources of messages are smaller.
 pub const TIMER: u32 = (1 << 30) - 1;
 
+/// The source under which a node sees timers that were set [from outside](crate::Session::timer): after every message of the same instant, and before the timers of its own. When they were set
+/// beside those depends on where the run paused, and is not to be seen.
+pub const DRIVER: u32 = TIMER - 1;
+
+/// Whether this is the source of a timer, and not of a message.
+#[inline]
+pub(crate) fn is_timer(source: u32) -> bool {
+    source >= DRIVER
+}
+
 /// When something is due, and whence it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
     /// The instant.
     pub at: Time,
-    /// The number that the sender gave; [`TIMER`] if it is a timer of the node's own.
+    /// The number that the sender gave; [`TIMER`] if it is a timer of the node's own, [`DRIVER`] if it is one set from outside.
     pub source: u32,
 }
 
@@ -51,7 +61,7 @@ pub trait Model: Send + Sync {
     /// Called once per node before time starts. May set timers and send messages, as of time zero.
     fn start(&self, node: &mut Self::Node, id: NodeIndex, out: &mut impl Scheduler<Self::Payload>);
 
-    /// A message or, with source [`TIMER`], one of the node's own timers is due.
+    /// A message or, with source [`TIMER`] or [`DRIVER`], a timer is due.
     ///
     /// The payload is the node's to change: what it forwards it can alter in place and copy once.
     fn handle(
@@ -204,7 +214,7 @@ impl<M: Model + ?Sized> Handler<M> for HandleEach<'_, M> {
 pub trait Scheduler<P> {
     /// Sends a message that reaches node `to` at `at`.
     ///
-    /// `source`, smaller than [`TIMER`], orders messages that arrive at one node in the same instant; one source's messages keep the order
+    /// `source`, smaller than [`DRIVER`], orders messages that arrive at one node in the same instant; one source's messages keep the order
     /// in which they were sent. All messages of one source must come from one node.
     ///
     /// `at` must be at least one lookahead after whatever caused the message. The engine panics if it is not, as soon as that could

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use netloom_units::{Time, narrow};
 
-use crate::model::{AnyScheduler, Due, Model, NodeIndex, Scheduler, TIMER};
+use crate::model::{AnyScheduler, DRIVER, Due, Model, NodeIndex, Scheduler, TIMER, is_timer};
 
 /// Runs `model` until nothing is left to happen and returns the nodes and the number of messages handled.
 pub fn run<M: Model>(model: &M, nodes: Vec<M::Node>) -> (Vec<M::Node>, u64) {
@@ -58,7 +58,7 @@ impl<M: Model> Stepper<M> {
         (events.now, events.node) = (at, id);
         let next = match payload {
             Some(mut payload) => {
-                *messages += u64::from(source != TIMER);
+                *messages += u64::from(!is_timer(source));
                 model.handle(node, id, Due { at, source }, &mut payload, &mut AnyScheduler(events));
                 Some(at)
             }
@@ -82,7 +82,7 @@ impl<M: Model> Stepper<M> {
     /// If that instant has passed.
     pub fn timer(&mut self, node: NodeIndex, at: Time, payload: M::Payload) {
         assert!(at >= self.events.now, "a timer for {at} when {} had passed", self.events.now);
-        self.events.push(at, false, node, TIMER, Some(payload));
+        self.events.push(at, false, node, DRIVER, Some(payload));
     }
 
     /// A node between two events.
@@ -93,7 +93,7 @@ impl<M: Model> Stepper<M> {
     /// Ends the run here: the nodes, and the payloads of messages still under way.
     pub fn finish(self) -> (Vec<M::Node>, Vec<M::Payload>) {
         let events = self.events.heap.into_vec().into_iter().map(|Reverse(event)| event);
-        let pending = events.filter(|event| event.source != TIMER).filter_map(|event| event.payload);
+        let pending = events.filter(|event| !is_timer(event.source)).filter_map(|event| event.payload);
         (self.nodes, pending.collect())
     }
 }

@@ -5,6 +5,7 @@
 //! it, as they do not depend on which thread runs a node.
 
 use std::collections::BTreeSet;
+use std::num::Wrapping;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::batch_order::BatchOrder;
 use crate::engine::{Progress, Run};
 use crate::exchange::{Exchange, Outbox};
 use crate::local::{LocalScheduler, NodeLocation};
-use crate::model::{Model, NodeIndex, TIMER};
+use crate::model::{DRIVER, Model, NodeIndex, is_timer};
 use crate::partition::{contiguous, deferred_nodes, ranks};
 use crate::setup::Setup;
 use crate::sort::EventSorter;
@@ -333,7 +334,7 @@ impl<M: Model> Team<M> {
             return;
         }
         scheduler.timers += 1;
-        scheduler.wheel.insert_between_epochs(Event { at, source: TIMER, node: local, payload });
+        scheduler.wheel.insert_between_epochs(Event { at, source: DRIVER, node: local, payload });
     }
 
     /// Adds all that is pending for a node between two runs, in the order of (time, source, order of sending).
@@ -406,7 +407,7 @@ impl<M: Model> Team<M> {
             worker.scheduler.wheel.is_empty() && worker.waiting_past_limit.is_empty() && !worker.is_cut
         };
         let out_of_time = !is_stopped && setup.until > plan.limit && !workers.iter().all(is_idle);
-        let (mut messages, mut tally) = (0, 0);
+        let (mut messages, mut tally) = (Wrapping(0), 0);
         let mut pending = Vec::new();
         let mut states = Vec::with_capacity(workers.len());
         for worker in workers {
@@ -416,11 +417,14 @@ impl<M: Model> Team<M> {
             let events = wheel.into_events();
             let all = events.len();
             // In place: the iterator reuses the memory of the events.
-            let mut payloads: Vec<P<M>> =
-                events.into_iter().filter(|event| event.source != TIMER).map(|event| event.payload).collect();
-            // Timers that are still pending have not been handled. They may have been counted by another thread.
+            let mut payloads: Vec<P<M>> = events
+                .into_iter()
+                .filter(|event| !is_timer(event.source))
+                .map(|event| event.payload)
+                .collect();
+            // Timers that are still pending have not been handled.
             let waiting = (all - payloads.len()) as u64;
-            messages = (messages + handled + waiting).wrapping_sub(timers);
+            messages += Wrapping(handled + waiting) - timers;
             payloads.append(&mut past_limit);
             match pending.is_empty() {
                 true => pending = payloads,
@@ -432,6 +436,6 @@ impl<M: Model> Team<M> {
             .iter()
             .map(|at| states[at.partition as usize].next().expect("every node is in its partition"))
             .collect();
-        Run { nodes, messages, tally, pending, stopped: is_stopped, out_of_time, rebalance_count }
+        Run { nodes, messages: messages.0, tally, pending, stopped: is_stopped, out_of_time, rebalance_count }
     }
 }

@@ -1,6 +1,7 @@
 //! One thread of a run: windows, the batches of its nodes, and the sync round at the end of each epoch.
 
 use std::collections::BTreeSet;
+use std::num::Wrapping;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::batch_order::BatchOrder;
 use crate::engine::Progress;
 use crate::exchange::{Exchange, ThreadHandle};
 use crate::local::{CurrentNode, LocalScheduler};
-use crate::model::{Model, NodeIndex, TIMER};
+use crate::model::{Model, NodeIndex, is_timer};
 use crate::pending::PrefetchCursor;
 use crate::setup::Setup;
 use crate::sort::EventSorter;
@@ -151,7 +152,7 @@ impl<M: Model> Worker<M> {
     /// Messages handled so far, less the timers of later windows that still wait. What is missing here may be in another
     /// thread's count, so that only the sum over all threads has a meaning.
     pub(crate) fn messages(&self) -> u64 {
-        self.handled.wrapping_sub(self.scheduler.timers)
+        (Wrapping(self.handled) - self.scheduler.timers).0
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "nodes have indices of 32 bits: Team::place")]
@@ -378,10 +379,10 @@ impl<M: Model> Worker<M> {
                 continue;
             }
             *is_cut = true;
-            match event.source {
-                // It may have been counted by another thread.
-                TIMER => scheduler.timers = scheduler.timers.wrapping_sub(1),
-                _ => past_limit.push(event.payload),
+            if is_timer(event.source) {
+                scheduler.timers -= 1;
+            } else {
+                past_limit.push(event.payload);
             }
         }
         *handled += large_order.len() as u64;

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use netloom_engine::{
-    Batch, Due, DynScheduler, Handler, Hint, Model, NodeIndex, Scheduler, TIMER, Unhandled,
+    Batch, DRIVER, Due, DynScheduler, Handler, Hint, Model, NodeIndex, Scheduler, Unhandled,
 };
 use netloom_fabric::{Packet, Ports};
 use netloom_topology::NodeId;
@@ -356,7 +356,7 @@ impl Handler<World> for AtHost<'_> {
         _: NextHopHint,
         out: &mut impl Scheduler<Message>,
     ) {
-        debug_assert!(source == TIMER || matches!(message, Message::Packet(_) | Message::Grant(_)));
+        debug_assert!(source >= DRIVER || matches!(message, Message::Packet(_) | Message::Grant(_)));
         self.host.handle_in_batch(&mut Ctx::new(self.world, self.id, at, out), message);
     }
 }

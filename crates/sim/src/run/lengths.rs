@@ -1,6 +1,6 @@
 //! Whether packets can count the channels that they cross, and messages name them.
 
-use netloom_engine::TIMER;
+use netloom_engine::DRIVER;
 use netloom_fabric::Trail;
 use netloom_topology::{Network, NodeId};
 
@@ -29,10 +29,12 @@ pub(crate) fn check_lengths(network: &Network) -> Result<(), SimError> {
 
 /// Refuses networks with more channels than messages of the engine can say that they came by.
 pub(crate) fn check_channels(channels: u32) -> Result<(), SimError> {
-    if channels <= TIMER {
+    if channels <= DRIVER {
         return Ok(());
     }
-    Err(SimError::TooLarge(format!("expected at most {TIMER} channels, two for each link, found {channels}")))
+    Err(SimError::TooLarge(format!(
+        "expected at most {DRIVER} channels, two for each link, found {channels}"
+    )))
 }
 
 /// How many channels the farthest switch is away from the first one of its part of the network.
