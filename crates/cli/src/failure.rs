@@ -58,11 +58,16 @@ pub(crate) fn strictly(warnings: &[String]) -> Failure {
 /// Prints to standard error. If nothing reads it, the exit code still says it.
 pub(crate) fn complain(text: &str) {
     let text = show::visible(text);
-    let text = match console::Term::stderr().size_checked() {
-        Some((_, width)) => show::fit_within(&text, usize::from(width)),
+    let text = match width() {
+        Some(width) => show::fit_within(&text, width),
         None => text.into_owned(),
     };
     let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// How wide a line of standard error may be; `None` where it goes elsewhere than to a terminal.
+fn width() -> Option<usize> {
+    console::Term::stderr().size_checked().map(|(_, width)| usize::from(width))
 }
 
 fn report_problems(problems: &Problems) {
@@ -71,15 +76,20 @@ fn report_problems(problems: &Problems) {
     let renderer = if is_coloured { Renderer::styled() } else { Renderer::plain() };
     for problem in &problems.0 {
         // The renderer's own colours are control characters, too.
-        let _ = writeln!(io::stderr(), "{}", render(problem, &renderer));
+        let _ = writeln!(io::stderr(), "{}", render(problem, &renderer, width()));
     }
     if problems.0.len() > 1 {
         complain(&format!("{} problems found; nothing was run.\n", problems.0.len()));
     }
 }
 
-/// A problem with the lines it stands in, as Rust's compiler shows them.
-fn render(problem: &Problem, renderer: &Renderer) -> String {
+/// A problem with the lines it stands in, as Rust's compiler shows them. What is said of it is broken at `width`.
+fn render(problem: &Problem, renderer: &Renderer, width: Option<usize>) -> String {
+    // The renderer puts a word and a colon before each line of a message.
+    let fit = |text: &str, label: &str| match width {
+        Some(width) => show::wrap_within(text, width.saturating_sub(label.len()).max(20), 0),
+        None => text.to_owned(),
+    };
     let lines = problem.place.as_ref().map(|place| {
         // A reader who sees where it begins finds the end.
         const LONGEST: usize = 60;
@@ -90,9 +100,12 @@ fn render(problem: &Problem, renderer: &Renderer) -> String {
         let name = show::visible(place.source.name());
         Element::from(Snippet::source(place.source.text()).path(name).annotation(here))
     });
-    let help = problem.help.as_ref().map(|help| Element::from(Level::HELP.message(show::visible(help))));
+    let help = problem
+        .help
+        .as_ref()
+        .map(|help| Element::from(Level::HELP.message(fit(&show::visible(help), "  = help: "))));
     let report = Level::ERROR
-        .primary_title(show::visible(&problem.to_string()).into_owned())
+        .primary_title(fit(&show::visible(&problem.to_string()), "error: "))
         .elements(lines.into_iter().chain(help));
     renderer.render(&[report])
 }

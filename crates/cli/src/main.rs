@@ -13,7 +13,6 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
-mod allocator;
 mod args;
 mod commands;
 mod convert;
@@ -31,14 +30,12 @@ mod summary;
 use std::process::ExitCode;
 
 use clap::Parser;
+// Sets the allocator.
+use netloom_allocator as _;
 use netloom_scenario::Problem;
 
-use crate::allocator::Allocator;
 use crate::args::{Args, Command};
 use crate::failure::Failure;
-
-#[global_allocator]
-static ALLOCATOR: Allocator = Allocator;
 
 fn main() -> ExitCode {
     let command = Args::parse().command;

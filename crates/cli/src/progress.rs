@@ -65,6 +65,28 @@ impl RunLine {
     }
 }
 
+/// A line that says what is being done, where nobody knows how much of it there is. It goes away with this value.
+#[derive(Debug)]
+pub(crate) struct BusyLine(ProgressBar);
+
+impl BusyLine {
+    /// Shows `what` and a clock.
+    pub(crate) fn new(what: &'static str) -> Self {
+        let bar = ProgressBar::new_spinner().with_message(what);
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(2 * INTERVAL);
+        BusyLine(bar)
+    }
+}
+
+impl Drop for BusyLine {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
 /// The line of a study: which share of the work is done, by what hosts send in each cell.
 #[derive(Debug)]
 pub(crate) struct StudyProgress {

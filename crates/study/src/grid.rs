@@ -77,7 +77,11 @@ impl Study {
         let cells = points.iter().flat_map(|point| {
             repetitions.clone().map(|repetition| Cell { point: Arc::clone(point), repetition })
         });
-        let warnings = warnings.of_points(points.len());
+        let mut warnings = warnings.of_points(points.len());
+        if self.has_no_such_form {
+            let small = "the study has no small form, so all of it is run; `[small]`, `small` in a case and `small_values` of an axis say what is smaller there";
+            warnings.insert(0, small.to_owned());
+        }
         Ok(Plan { cells: cells.collect(), costs, memory, warnings, by_point, outline })
     }
 

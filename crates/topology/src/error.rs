@@ -48,7 +48,8 @@ pub enum NetworkError {
     },
     /// The network has more nodes or channels than 32 bits can number, or needs more memory than there is.
     #[error(
-        "a network of {hosts} hosts and {links} links needs {needed} of memory; {available} are available"
+        "a network of {} hosts and {} links needs {needed} of memory; {available} are available",
+        count_in_words(*hosts), count_in_words(*links)
     )]
     TooLarge {
         /// Hosts it would have.
@@ -70,4 +71,10 @@ pub enum NetworkError {
         /// What is wrong and what was expected.
         message: String,
     },
+}
+
+/// A count of what a network would have. Large ones are not exact: they stop at the largest number.
+fn count_in_words(count: u64) -> String {
+    const MOST: u64 = 1_000_000_000_000_000;
+    if count > MOST { "more than 10^15".to_owned() } else { count.to_string() }
 }

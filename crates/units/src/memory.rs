@@ -133,8 +133,11 @@ fn of_group() -> Option<u64> {
     Some(limit.saturating_sub(used))
 }
 
-/// Bytes as people read them: `1.5 GiB`, or MiB and KiB where there are few.
+/// Bytes as people read them: `1.5 GiB`, or MiB and KiB where there are few. Beyond an EiB, where estimates are no longer exact: `more than 1 EiB`.
 pub fn in_words(bytes: u64) -> String {
+    if bytes >= 1 << 60 {
+        return "more than 1 EiB".to_owned();
+    }
     let (unit, name) = match bytes {
         0..0x10_0000 => (1 << 10, "KiB"),
         0x10_0000..0x4000_0000 => (1 << 20, "MiB"),

@@ -7,6 +7,7 @@ use netloom_scenario::prepare;
 use crate::args::ScenarioArgs;
 use crate::failure::Failure;
 use crate::input::load;
+use crate::show;
 
 /// Prints a scenario that gives the same run as the one read, after checking that it can be run.
 pub(crate) fn explain(args: &ScenarioArgs) -> Result<(), Failure> {
@@ -24,6 +25,37 @@ pub(crate) fn explain(args: &ScenarioArgs) -> Result<(), Failure> {
             None => "what recurs is skipped, with the same outcome\n".to_owned(),
         };
     }
+    let text = match show::width() {
+        Some(width) => fit_comments(&text, width),
+        None => text,
+    };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
+}
+
+/// Breaks comments that are wider than the terminal; what is broken is still TOML.
+fn fit_comments(text: &str, width: usize) -> String {
+    let fit = |line: &str| match line.strip_prefix("# ") {
+        Some(comment) => {
+            let broken = show::wrap_within(comment, width.saturating_sub(2).max(20), 2);
+            format!("# {}\n", broken.replace('\n', "\n# "))
+        }
+        None => format!("{line}\n"),
+    };
+    text.lines().map(fit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fit_comments;
+
+    #[test]
+    fn comments_are_broken_and_stay_comments() {
+        let text = "# until: not set; the run ends at this instant even if flows are unfinished\nseed = 1\n";
+        let fitted = fit_comments(text, 40);
+        let expected =
+            "# until: not set; the run ends at this\n#   instant even if flows are unfinished\nseed = 1\n";
+        assert_eq!(fitted, expected);
+        assert_eq!(fit_comments(text, 80), text);
+    }
 }

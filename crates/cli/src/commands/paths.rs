@@ -13,11 +13,13 @@ use crate::args::PathsArgs;
 use crate::failure::Failure;
 use crate::files::unwritable;
 use crate::input::load_network;
+use crate::progress::BusyLine;
 use crate::{parquet_file, show};
 
 /// Measures path diversity and prints its tables.
 pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {
     let loaded = load_network(&args.spec, Some(&args.seed))?;
+    let busy = BusyLine::new("building the network and looking for paths");
     let network = build_plane(&loaded.scenario, &loaded.document)?;
     let place = args.out.as_deref().map(Tables::prepare).transpose()?;
     let config = PathsConfig {
@@ -34,6 +36,7 @@ pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {
         other => Problem::new("", other.to_string()),
     })?;
 
+    drop(busy);
     let tables = report.tables();
     let mut out = crate::show::out();
     writeln!(out, "{}", network.name())?;

@@ -13,7 +13,7 @@ use netloom_units::kind::Kind;
 use crate::args::RunArgs;
 use crate::failure::{Failure, strictly};
 use crate::input::load;
-use crate::progress::RunLine;
+use crate::progress::{BusyLine, RunLine};
 use crate::{interrupt, summary};
 
 /// Checks everything that can be checked, runs, writes the outcome and shows the result.
@@ -22,7 +22,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let scenario = &loaded.scenario;
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(&scenario.name));
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
+    let busy = (!args.quiet).then(|| BusyLine::new("building the network"));
     let ready = prepare(scenario, &loaded.document)?;
+    drop(busy);
     if args.strict && !ready.warnings.is_empty() {
         return Err(strictly(&ready.warnings));
     }

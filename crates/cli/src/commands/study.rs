@@ -33,11 +33,6 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
         plan.check_columns(columns)
             .map_err(|problem| Problem { field: "--columns".to_owned(), ..problem })?;
     }
-    if study.has_no_such_form && !args.quiet {
-        complain(
-            "warning: --small: this study has no small form, so all of it is run; `[small]`, `small` in a case and `small_values` of an axis say what is smaller there\n",
-        );
-    }
     if args.strict && !plan.warnings.is_empty() {
         return Err(strictly(&plan.warnings));
     }

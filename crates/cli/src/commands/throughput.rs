@@ -10,6 +10,7 @@ use netloom_throughput::{Method, ThroughputConfig, ThroughputError, solve};
 use crate::args::ThroughputArgs;
 use crate::failure::Failure;
 use crate::input::{kind_in_one_word, load_network};
+use crate::progress::BusyLine;
 
 /// Computes and prints the maximum achievable throughput.
 pub(crate) fn throughput(args: &ThroughputArgs) -> Result<(), Failure> {
@@ -26,12 +27,14 @@ pub(crate) fn throughput(args: &ThroughputArgs) -> Result<(), Failure> {
         seed: loaded.scenario.seed,
         ..ThroughputConfig::default()
     };
+    let busy = BusyLine::new("building the network and solving for its throughput");
     let network = build_plane(&loaded.scenario, &loaded.document)?;
     let report = solve(&network.router_graph(), &config, Path::new("")).map_err(|error| match error {
         ThroughputError::Parameter(invalid) => Problem::new(&*invalid.field, invalid.reason()),
         other => Problem::new("", other.to_string()),
     })?;
 
+    drop(busy);
     let bounds = report.throughput;
     let value = match bounds.gap() > 1e-6 {
         true => format!("{} to {}", significant(bounds.lower), significant(bounds.upper)),

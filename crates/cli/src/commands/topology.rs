@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::files::write_file;
 use crate::input::load_network;
 use crate::picture_file::{PictureFormat, write_picture};
+use crate::progress::BusyLine;
 use crate::show;
 
 #[derive(Debug, Serialize)]
@@ -91,6 +92,7 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
     let format =
         args.export.as_deref().map(|file| export_format(file, args.format.as_deref())).transpose()?;
     let picture = args.draw.as_deref().map(|file| PictureFormat::of("--draw", file)).transpose()?;
+    let busy = BusyLine::new("building and measuring the network");
     let network = build_plane(&loaded.scenario, &loaded.document)?;
     if let (Some(file), Some(format)) = (&args.export, format) {
         let text = network.export(format).map_err(|error| match error {
@@ -122,6 +124,7 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
         tree: tree(&network),
         cost,
     };
+    drop(busy);
     let mut out = crate::show::out();
     if args.json {
         let text = serde_json::to_string_pretty(&description).map_err(std::io::Error::from)?;

@@ -35,7 +35,7 @@ pub struct Study {
     /// The columns of the table of results, with where they are written; absent: those that occur.
     pub columns: Option<Vec<(String, Place)>>,
     /// Whether it was asked for in a form of which the file says nothing: it runs as it is written.
-    pub has_no_such_form: bool,
+    pub(crate) has_no_such_form: bool,
     /// Where the axes are written, for errors.
     pub(crate) place: Place,
     /// Where `max_cells` is.

@@ -124,7 +124,8 @@ fn a_study_without_a_full_form_is_not_run_in_one() {
                 cases = [{ label = 'x', set = { 'workload.size' = '1KiB' } }]\n";
     let problem = study_in(Form::Full, text).unwrap_err().to_string();
     assert!(problem.contains("this study has no full form"), "{problem}");
-    study_in(Form::Small, text).unwrap();
+    let small = study_in(Form::Small, text).unwrap().plan().unwrap();
+    assert!(small.warnings[0].starts_with("the study has no small form"), "{:?}", small.warnings);
     for text in [
         format!("{text}[full]\nrepetitions = 2\n"),
         text.replace("} }]", "}, full = { 'workload.size' = '1MiB' } }]"),

@@ -2,6 +2,8 @@
 //!
 //! What a run will need is estimated before it, and looked at while it goes on. Between two looks a limit of the process (`ulimit -v`) may be
 //! met all the same, at which Rust aborts: a core dump, and exit code 134, for what is no mistake of the program.
+//!
+//! A crate of its own, as what is called for each allocation is optimised and the command is not.
 
 #![allow(unsafe_code)]
 
@@ -10,8 +12,11 @@ use std::io::Write;
 
 use mimalloc::MiMalloc;
 
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
 /// Asks for huge pages, which the nodes of a large network need: they are scattered over more memory than small pages let a processor find at once.
-pub(crate) struct Allocator;
+struct Allocator;
 
 /// Ends the process where there is no memory.
 fn given(memory: *mut u8) -> *mut u8 {
