@@ -73,6 +73,7 @@ impl Outcome {
                 ranks: outcome.ranks()?,
                 collectives: outcome.collectives()?,
                 activities: outcome.activities()?,
+                operations: outcome.operations()?,
                 ..job_names(&outcome)
             },
             ..records_with_names(&outcome)
@@ -109,6 +110,7 @@ pub(crate) fn read_table(dir: &Path, table: OutcomeTable) -> Result<Table, Outco
         OutcomeTable::Ranks => records.jobs.ranks = outcome.ranks()?,
         OutcomeTable::Collectives => records.jobs.collectives = outcome.collectives()?,
         OutcomeTable::Activities => records.jobs.activities = outcome.activities()?,
+        OutcomeTable::Operations => records.jobs.operations = outcome.operations()?,
     }
     Ok(Table::of_columns(records.columns(table).expect(IN_MEMORY)))
 }

@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Write the packets that a run traced as a capture for Wireshark.
     Pcapng(PcapngArgs),
+    /// Show the critical path of a job: which computation and which messages its time consists of.
+    CriticalPath(CriticalPathArgs),
     /// Write what jobs, ranks, flows and links did over time, for Perfetto.
     Perfetto(PerfettoArgs),
     /// Write the finished flows of an outcome in the columns of HPCC's or ConWeave's fct.txt.
@@ -273,6 +275,24 @@ pub(crate) struct PcapngArgs {
     /// The capture [default: beside the folder, with its name and .pcapng].
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CriticalPathArgs {
+    /// Folder of an outcome whose scenario has `measure.operations = true`.
+    pub(crate) dir: PathBuf,
+    /// The job, where there are several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) job: Option<String>,
+    /// Which repetition of it, from 0.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) repetition: u32,
+    /// How many steps to show: the longest ones.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) longest: usize,
+    /// Print all steps as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]

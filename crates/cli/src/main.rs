@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         Command::Show(args) => commands::show::show(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Pcapng(args) => commands::pcapng::pcapng(&args),
+        Command::CriticalPath(args) => commands::critical_path::critical_path_of(&args),
         Command::Perfetto(args) => commands::perfetto::perfetto(&args),
         Command::Fct(args) => commands::fct::fct(&args),
         Command::Report(args) => commands::report::report(&args),

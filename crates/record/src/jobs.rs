@@ -21,6 +21,8 @@ pub struct JobRecords {
     pub collectives: Vec<CollectiveRecord>,
     /// What ranks did when, where it was asked for, in order of (`job`, `rank`, `start`).
     pub activities: Vec<ActivityRecord>,
+    /// What became of the operations of ranks, where it was asked for, in order of (`job`, `rank`, `start`).
+    pub operations: Vec<OperationRecord>,
 }
 
 /// A job.
@@ -107,6 +109,36 @@ pub struct ActivityRecord {
     pub src: Option<u64>,
     /// The flow's number at its source.
     pub flow: Option<u64>,
+}
+
+/// One operation of a rank's program in one repetition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperationRecord {
+    /// Which job: a place in [`JobRecords::jobs`].
+    pub job: u16,
+    /// The rank, from 0.
+    pub rank: u32,
+    /// Which repetition, from 0.
+    pub repetition: u32,
+    /// Its number in the rank's program, from 0.
+    pub operation: u32,
+    /// `computation`, `send`, `receive`, or `ideal-communication`: communication that takes a known time and is not simulated.
+    pub kind: Arc<str>,
+    /// When it began: a receive when it was posted.
+    pub start: Time,
+    /// When it had finished: a send when the transport was done with the message; `None` if the run ended before.
+    pub end: Option<Time>,
+    /// The operation of the same rank that let it begin, by its own end or beginning or by leaving the CPU; of a receive that a message to oneself ended, the send.
+    /// `None` if it began with the repetition.
+    pub after: Option<u64>,
+    /// The source of its message: of a receive the one whose arrival ended it, absent if that had arrived before.
+    pub src: Option<u64>,
+    /// The message's number at its source, as in the flows.
+    pub flow: Option<u64>,
+    /// The collective operation that it is a part of: [`CollectiveRecord::collective`].
+    pub collective: Option<u64>,
+    /// Payload of a send.
+    pub bytes: u64,
 }
 
 /// One collective operation in one repetition of a job.

@@ -49,6 +49,7 @@ mod breakdown;
 mod channel_tally;
 #[cfg(test)]
 mod counts_arrive;
+mod critical;
 mod estimate;
 mod jobs;
 mod node_records;
@@ -68,8 +69,14 @@ mod values;
 pub mod whole;
 
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
+pub use critical::{
+    CriticalError, CriticalKind, CriticalMessage, CriticalStep, CriticalSum, critical_path, critical_sums,
+};
 pub use estimate::Estimate;
-pub use jobs::{ActivityRecord, CollectiveRecord, JobNames, JobRecord, JobRecords, JobSummary, RankRecord};
+pub use jobs::{
+    ActivityRecord, CollectiveRecord, JobNames, JobRecord, JobRecords, JobSummary, OperationRecord,
+    RankRecord,
+};
 pub use node_records::{
     DecisionRow, FlowObservationRecord, PacketStatisticsRow, ReceiverRecord, SenderRecord, WindowRow,
 };

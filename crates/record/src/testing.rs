@@ -5,8 +5,8 @@ use netloom_units::{Rate, Time};
 use crate::{
     ActivityRecord, ChannelRecord, ChannelWindowRecord, CollectiveRecord, ConWeaveCount, DecisionCount,
     EntryCount, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, JobNames, JobRecord, JobRecords,
-    NamedChannel, PacketCounts, PacketStatistics, PartRecord, RankRecord, Records, ReorderingCount,
-    SampleRecord, Totals, TraceRecord, Window, WindowRecord,
+    NamedChannel, OperationRecord, PacketCounts, PacketStatistics, PartRecord, RankRecord, Records,
+    ReorderingCount, SampleRecord, Totals, TraceRecord, Window, WindowRecord,
 };
 
 /// An unfinished flow of 10 packets with an idle FCT of 1 µs.
@@ -124,6 +124,14 @@ pub(crate) fn records() -> Records {
             src: Some(0),
             flow: Some(7),
             ..ActivityRecord::default()
+        }],
+        operations: vec![OperationRecord {
+            rank: 1,
+            kind: "receive".into(),
+            end: us(2),
+            src: Some(0),
+            flow: Some(7),
+            ..OperationRecord::default()
         }],
     };
     Records {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use netloom_record::{ActivityRecord, FlowRecord, Records};
+use netloom_record::{ActivityRecord, CriticalKind, CriticalStep, FlowRecord, Records, critical_path};
 use netloom_routing::preset;
 use netloom_sim::{SimConfig, Simulation};
 use netloom_topology::Network;
@@ -118,6 +118,47 @@ fn activities_make_up_the_time_of_ranks() {
         check_activities(&records);
     }
     assert!(star(&[ring("a", 4, 5, Time(US))]).jobs.activities.is_empty(), "not asked for");
+}
+
+/// The critical path of a repetition, which has no gaps and ends with the repetition.
+fn path_of(records: &Records, job: u16, repetition: u32) -> Vec<CriticalStep> {
+    let jobs = &records.jobs;
+    let steps = critical_path((job, repetition), &jobs.operations, &jobs.ranks, &records.flows).unwrap();
+    assert!(steps.windows(2).all(|pair| pair[0].end == pair[1].start), "a gap: {steps:?}");
+    let ranks: Vec<_> =
+        jobs.ranks.iter().filter(|rank| (rank.job, rank.repetition) == (job, repetition)).collect();
+    let Some((first, last)) = steps.first().zip(steps.last()) else {
+        assert!(ranks.iter().all(|rank| rank.end == Some(rank.start)));
+        return steps;
+    };
+    assert_eq!(Some(last.end), ranks.iter().filter_map(|rank| rank.end).max());
+    assert_eq!(first.start, ranks[first.rank as usize].start, "it begins with the repetition of that rank");
+    for step in &steps {
+        let message = step.message.filter(|_| step.kind == CriticalKind::Message);
+        assert!(message.is_none_or(|message| step.end - step.start >= message.ideal), "{step:?}");
+    }
+    steps
+}
+
+#[test]
+fn a_critical_path_begins_with_the_straggler() {
+    let network = crossbar(8);
+    let slow =
+        Straggler { ranks: Some(vec![1]), count: None, factor: 2.0, max_factor: None, draw: Draw::default() };
+    let job = Job { repetitions: 2, stragglers: vec![slow], ..ring("a", 4, 5, Time(5 * US)) };
+    let plan = laid(&network, Pattern::Idle(Idle::default()), &[job], 1).unwrap();
+    let mut config = SimConfig { transport: without_acks(), ..scheme("ecmp") };
+    config.measure.operations = true;
+    let records = Simulation::new(network, config, plan).unwrap().run(1).unwrap().records;
+    let first = path_of(&records, 0, 0);
+    let found: Vec<_> = first.iter().map(|at| (at.kind, at.rank, (at.end - at.start).0)).collect();
+    let message = |rank| (CriticalKind::Message, rank, step(5));
+    let ring = [1, 2, 3, 0, 1, 2].map(message);
+    let expected: Vec<_> = std::iter::once((CriticalKind::Computation, 1, 10 * US)).chain(ring).collect();
+    assert_eq!(found, expected);
+    // Each waits for the straggler again.
+    let second = path_of(&records, 0, 1);
+    assert!(second.iter().any(|step| (step.kind, step.rank) == (CriticalKind::Computation, 1)), "{second:?}");
 }
 
 #[test]
@@ -328,6 +369,9 @@ fn check(records: &Records, plan: &Plan) {
         let (start, end) = (rounds[0].start, rounds.iter().filter_map(|round| round.end).max().unwrap());
         assert!(flows.iter().all(|flow| start <= flow.start && flow.start + fct(flow) <= end));
         assert!(start >= job.start);
+        if job.takes_notes() {
+            (0..job.repetitions).for_each(|repetition| drop(path_of(records, number, repetition)));
+        }
         let collectives: Vec<_> = jobs.collectives.iter().filter(|one| one.job == number).collect();
         assert_eq!(collectives.len(), job.collectives().len() * job.repetitions as usize);
         for one in collectives {
@@ -355,6 +399,7 @@ proptest! {
         let Some(plan) = laid(&network, workload, &jobs, seed) else { return Ok(()) };
         let mut config = SimConfig { routing: preset::PRESETS[name].routing(), transport: unlimited(), seed, ..SimConfig::default() };
         config.fabric.options.ecn = schemes::ecn_for(&config.routing);
+        config.measure.operations = true;
         let Ok(first) = Simulation::new(network.clone(), config.clone(), plan.clone()) else { return Ok(()) };
         let records = first.run(1).unwrap().records;
         check(&records, &plan);

@@ -65,8 +65,8 @@ pub use options::{Destination, Options, Placement};
 pub use pattern::*;
 pub use plan::{Analytical, HostWork, JobPlan, Message, Overlap, Plan, PlanContext, Workload, find_stall};
 pub use program::{
-    Action, Activity, ActivityKind, CollectiveInfo, CollectiveKind, CollectiveLog, RankEnds, RankLog,
-    RoundLog, Wait,
+    Action, Activity, ActivityKind, CollectiveInfo, CollectiveKind, CollectiveLog, OperationKind,
+    OperationLog, RankEnds, RankLog, RoundLog, Wait,
 };
 pub use servers::{NicSelection, Rails, ScaleUp, ScaleUpWiring, Servers, Wiring};
 pub use size::{Sampling, Size, SizeDistribution, Table};

@@ -211,6 +211,11 @@ impl Plan {
         self.hosts.iter_mut().for_each(HostWork::note_activities);
     }
 
+    /// Has the ranks of programs keep what becomes of each operation, in [`RankLog::operations`].
+    pub fn note_operations(&mut self) {
+        self.hosts.iter_mut().for_each(HostWork::note_operations);
+    }
+
     /// A plan whose messages are all of one group.
     pub(crate) fn of_hosts(hosts: Vec<HostWork>, total_messages: Option<u64>) -> Self {
         Plan {
@@ -462,6 +467,11 @@ impl HostWork {
     /// Keeps what the ranks of its programs do when.
     fn note_activities(&mut self) {
         self.each_rank(&mut RankWork::note_activities);
+    }
+
+    /// Keeps what becomes of their operations.
+    fn note_operations(&mut self) {
+        self.each_rank(&mut RankWork::note_operations);
     }
 
     fn each_rank(&mut self, call: &mut dyn FnMut(&mut RankWork)) {

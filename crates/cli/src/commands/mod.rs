@@ -2,6 +2,7 @@
 
 pub(crate) mod compare;
 pub(crate) mod cost;
+pub(crate) mod critical_path;
 pub(crate) mod explain;
 pub(crate) mod fct;
 pub(crate) mod from_htsim;

@@ -31,12 +31,13 @@ const JOBS: &str = "jobs.parquet";
 const RANKS: &str = "ranks.parquet";
 const COLLECTIVES: &str = "collectives.parquet";
 const ACTIVITIES: &str = "activities.parquet";
+const OPERATIONS: &str = "operations.parquet";
 const PERFORMANCE: &str = "performance.json";
 /// Made from an outcome by `netloom report`; it goes with the outcome that it shows.
 const REPORT: &str = "report.html";
 /// Made from an outcome by `netloom fct`.
 const FCT: &str = "fct.txt";
-const FILES: [&str; 21] = [
+const FILES: [&str; 22] = [
     SCENARIO,
     SUMMARY,
     FLOWS,
@@ -55,6 +56,7 @@ const FILES: [&str; 21] = [
     RANKS,
     COLLECTIVES,
     ACTIVITIES,
+    OPERATIONS,
     PERFORMANCE,
     REPORT,
     FCT,

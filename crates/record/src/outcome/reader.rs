@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    ACTIVITIES, COLLECTIVES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, JOBS, LATENCY, LINKS, OutcomeError, PACKETS,
-    PARTS, PERFORMANCE, RANKS, SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
+    ACTIVITIES, COLLECTIVES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, JOBS, LATENCY, LINKS, OPERATIONS,
+    OutcomeError, PACKETS, PARTS, PERFORMANCE, RANKS, SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
 };
-use crate::jobs::{ActivityRecord, CollectiveRecord, JobRecord, RankRecord};
+use crate::jobs::{ActivityRecord, CollectiveRecord, JobRecord, OperationRecord, RankRecord};
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::performance::Performance;
 use crate::records::{
@@ -177,6 +177,14 @@ impl Outcome {
         self.table_if_any(ACTIVITIES)
     }
 
+    /// What became of the operations of programs; empty if the run did not keep it.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn operations(&self) -> Result<Vec<OperationRecord>, OutcomeError> {
+        self.table_if_any(OPERATIONS)
+    }
+
     fn table_if_any<R: Row>(&self, name: &'static str) -> Result<Vec<R>, OutcomeError> {
         if self.dir.join(name).exists() { self.table(name) } else { Ok(Vec::new()) }
     }
@@ -243,6 +251,7 @@ mod tests {
                 ranks: outcome.ranks()?,
                 collectives: outcome.collectives()?,
                 activities: outcome.activities()?,
+                operations: outcome.operations()?,
                 ..records().jobs
             },
             ..records()
@@ -278,7 +287,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("outcome");
         write(&dir);
-        for file in [FLOWS, SERIES, FLOW_SERIES, WINDOWS, JOBS, RANKS, COLLECTIVES, ACTIVITIES, SUMMARY] {
+        for file in
+            [FLOWS, SERIES, FLOW_SERIES, WINDOWS, JOBS, RANKS, COLLECTIVES, ACTIVITIES, OPERATIONS, SUMMARY]
+        {
             let path = dir.join(file);
             let sound = fs::read(&path).unwrap();
             for index in (0..sound.len()).step_by(41) {

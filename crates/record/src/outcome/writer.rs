@@ -9,8 +9,8 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::{
-    ACTIVITIES, COLLECTIVES, FILES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, JOBS, LATENCY, LINKS, OutcomeError,
-    PACKETS, PARTS, PERFORMANCE, RANKS, SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
+    ACTIVITIES, COLLECTIVES, FILES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, JOBS, LATENCY, LINKS, OPERATIONS,
+    OutcomeError, PACKETS, PARTS, PERFORMANCE, RANKS, SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
     outcome_around,
 };
 use crate::partial;
@@ -166,6 +166,9 @@ impl OutcomeWriter {
         }
         if !jobs.activities.is_empty() {
             self.table(folder, ACTIVITIES, &jobs.activities, &names)?;
+        }
+        if !jobs.operations.is_empty() {
+            self.table(folder, OPERATIONS, &jobs.operations, &names)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use netloom_parquet::{Error, RowGroup};
 use super::Row;
 use super::by_column::{ByColumn, CHUNK, TableColumn};
 use super::column::{Column, Name, Names, Optional, Plain};
-use crate::jobs::{ActivityRecord, CollectiveRecord, JobRecord, RankRecord};
+use crate::jobs::{ActivityRecord, CollectiveRecord, JobRecord, OperationRecord, RankRecord};
 use crate::node_records::{
     DecisionRow, FlowObservationRecord, PacketStatisticsRow, ReceiverRecord, SenderRecord, WindowRow,
 };
@@ -316,6 +316,21 @@ table!(ActivityRecord {
     end: Plain("end_ps"),
     src: Optional("src"),
     flow: Optional("flow"),
+});
+
+table!(OperationRecord {
+    job: JOB,
+    rank: Plain("rank"),
+    repetition: Plain("repetition"),
+    operation: Plain("operation"),
+    kind: Plain("kind"),
+    start: Plain("start_ps"),
+    end: Optional("end_ps"),
+    after: Optional("after"),
+    src: Optional("src"),
+    flow: Optional("flow"),
+    collective: Optional("collective"),
+    bytes: Plain("bytes"),
 });
 
 table!(CollectiveRecord {

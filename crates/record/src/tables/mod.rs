@@ -50,6 +50,7 @@ impl Records {
             OutcomeTable::Ranks => Row::columns(&self.jobs.ranks, &names),
             OutcomeTable::Collectives => Row::columns(&self.jobs.collectives, &names),
             OutcomeTable::Activities => Row::columns(&self.jobs.activities, &names),
+            OutcomeTable::Operations => Row::columns(&self.jobs.operations, &names),
         })
     }
 }
@@ -94,11 +95,13 @@ pub enum OutcomeTable {
     Collectives,
     /// One row per rank and interval in which it did one thing.
     Activities,
+    /// One row per operation of a rank's program.
+    Operations,
 }
 
 impl OutcomeTable {
     /// Every table.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Flows,
         Self::Parts,
         Self::Links,
@@ -115,6 +118,7 @@ impl OutcomeTable {
         Self::Ranks,
         Self::Collectives,
         Self::Activities,
+        Self::Operations,
     ];
 
     /// The name of its file, without the extension.
@@ -136,6 +140,7 @@ impl OutcomeTable {
             Self::Ranks => "ranks",
             Self::Collectives => "collectives",
             Self::Activities => "activities",
+            Self::Operations => "operations",
         }
     }
 }

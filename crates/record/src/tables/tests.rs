@@ -102,6 +102,7 @@ fn tables_in_memory_hold_what_the_files_do() {
             OutcomeTable::Ranks => records.jobs.ranks.len(),
             OutcomeTable::Collectives => records.jobs.collectives.len(),
             OutcomeTable::Activities => records.jobs.activities.len(),
+            OutcomeTable::Operations => records.jobs.operations.len(),
         };
         let mut lengths = columns(table).into_iter().map(|column| match column.values {
             Values::Bool(values) => values.len(),

@@ -30,10 +30,15 @@ pub(super) fn empty_trace(scenario: &Scenario, records: &Records) -> Option<Stri
     })
 }
 
-/// There are no ranks whose activities could be kept.
+/// There are no ranks whose activities or operations could be kept.
 pub(super) fn no_activity(scenario: &Scenario, records: &Records) -> Option<String> {
-    (scenario.measure.activities && records.jobs.activities.is_empty())
-        .then(|| "measure.activities: changes nothing, as no rank of a program did anything".to_owned())
+    let (measure, jobs) = (&scenario.measure, &records.jobs);
+    let is_empty = |field| match field {
+        "activities" => measure.activities && jobs.activities.is_empty(),
+        _ => measure.operations && jobs.operations.is_empty(),
+    };
+    let field = ["activities", "operations"].into_iter().find(|&field| is_empty(field))?;
+    Some(format!("measure.{field}: changes nothing, as no rank of a program did anything"))
 }
 
 /// The flows that did not finish are not a random sample: they are the slow and the large ones.

@@ -333,12 +333,15 @@ fn a_trace_of_nothing_is_named() {
 
 #[test]
 fn activities_without_a_program_are_named() {
-    let with = |kind: &str| {
-        format!(
-            "{TREE}workload = {{ kind = \"{kind}\", size = \"64KiB\" }}\nmeasure = {{ activities = true }}\n"
-        )
-    };
-    check(&with("permutation"), &with("collective"), "measure.activities: changes nothing");
+    for field in ["activities", "operations"] {
+        let with = |kind: &str| {
+            format!(
+                "{TREE}workload = {{ kind = \"{kind}\", size = \"64KiB\" }}\nmeasure = {{ {field} = true }}\n"
+            )
+        };
+        let expected = format!("measure.{field}: changes nothing");
+        check(&with("permutation"), &with("collective"), &expected);
+    }
 }
 
 #[test]

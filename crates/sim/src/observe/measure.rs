@@ -38,6 +38,9 @@ pub struct Measure {
     /// and of patterns without a program
     /// have none.
     pub activities: bool,
+    /// Write what became of every operation of programs, and which event let it start: `operations.parquet`, from which `netloom critical-path` tells where the time of a job
+    /// goes. Ranks of `astra-sim` and of patterns without a program have none.
+    pub operations: bool,
     /// Upper bounds of the flow-size bins of the summary, ascending; absent: bins at powers of ten.
     pub size_bins: Option<Vec<Bytes>>,
     /// Intervals that the summary reports on their own: tables with `name`, `from` and `until`. They may overlap.

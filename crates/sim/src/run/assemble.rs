@@ -51,6 +51,9 @@ impl Simulation {
         if measure.activities {
             plan.note_activities();
         }
+        if measure.operations {
+            plan.note_operations();
+        }
         let recorder = Recorder::new(&measure, plan.load_until());
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
         let sack_bytes = transport.reliability.facts().sack_bytes;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use netloom_record::{
-    ActivityRecord, CollectiveRecord, FlowRecord, JobNames, JobRecord, JobRecords, RankRecord,
+    ActivityRecord, CollectiveRecord, FlowRecord, JobNames, JobRecord, JobRecords, OperationRecord,
+    RankRecord,
 };
 use netloom_units::{Time, narrow};
-use netloom_workload::{ActivityKind, JobPlan, RankLog};
+use netloom_workload::{ActivityKind, JobPlan, OperationKind, RankLog};
 use rustc_hash::FxHashMap;
 
 /// What is known of the jobs while the flows go by, in order of (source, number).
@@ -115,6 +116,7 @@ impl<'a> Jobs<'a> {
             }
         }
         records.activities = activities(&logs);
+        records.operations = operations(&logs);
         for (job, counted) in counted {
             records.ranks.extend(counted.ranks(job, &plans[usize::from(job)]));
         }
@@ -208,6 +210,29 @@ fn activities(logs: &[RankLog]) -> Vec<ActivityRecord> {
             end: activity.until,
             src: activity.message.map(|(src, _)| src.into()),
             flow: activity.message.map(|(_, number)| number.into()),
+        }));
+    }
+    records
+}
+
+/// What became of the operations of ranks, in order of (job, rank, start).
+fn operations(logs: &[RankLog]) -> Vec<OperationRecord> {
+    let names: [Arc<str>; 4] = OperationKind::ALL.map(|kind| kind.name().into());
+    let mut records = Vec::new();
+    for log in logs {
+        records.extend(log.operations.iter().map(|operation| OperationRecord {
+            job: log.job,
+            rank: log.rank,
+            repetition: operation.round,
+            operation: operation.op,
+            kind: names[operation.kind as usize].clone(),
+            start: operation.from,
+            end: operation.until,
+            after: operation.after.map(u64::from),
+            src: operation.message.map(|(src, _)| src.into()),
+            flow: operation.message.map(|(_, number)| number.into()),
+            collective: operation.collective.map(u64::from),
+            bytes: operation.bytes.0,
         }));
     }
     records

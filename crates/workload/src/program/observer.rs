@@ -14,6 +14,8 @@
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Time, narrow};
 
+use super::operations::OperationLog;
+
 /// What one rank of a job noted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankLog {
@@ -29,6 +31,8 @@ pub struct RankLog {
     pub collectives: Vec<CollectiveLog>,
     /// What it did when, in order of time, where that is asked for ([`Plan::note_activities`](crate::Plan::note_activities)).
     pub activities: Vec<Activity>,
+    /// What became of its operations, in order of their beginning, where that is asked for ([`Plan::note_operations`](crate::Plan::note_operations)).
+    pub operations: Vec<OperationLog>,
 }
 
 /// An interval in which a rank was in one state.
@@ -175,6 +179,11 @@ impl Observer {
     /// A message has arrived: the reason of this call.
     pub(super) fn arrived(&mut self, src: HostId, number: u32) {
         self.arrived = Some((src, number));
+    }
+
+    /// The message whose arrival is the reason of this call.
+    pub(super) fn arrival(&self) -> Option<(HostId, u32)> {
+        self.arrived
     }
 
     /// Messages that the transport is not done with.

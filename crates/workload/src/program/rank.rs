@@ -70,6 +70,13 @@ impl RankWork {
         }
     }
 
+    /// Keeps what becomes of each operation; a rank of a training job has none that are known before.
+    pub(crate) fn note_operations(&mut self) {
+        if let RankWork::Program(runner) = self {
+            runner.note_operations();
+        }
+    }
+
     /// Makes its calculations longer or shorter, if it is among these ranks.
     pub(crate) fn slow_down(&mut self, slow: &BTreeMap<u32, Slowness>) {
         rank!(self, rank => rank.slow_down(slow));

@@ -8,6 +8,7 @@ use netloom_units::{Bytes, Time};
 
 use super::mailbox::{Mailbox, Queue};
 use super::observer::{Observer, RankLog};
+use super::operations::Operations;
 use super::stall::Waits;
 use super::{ANY, Action, Nics, Op, OpKind, Placed, RankProgram};
 use crate::random::{RngExt, Stream};
@@ -36,6 +37,8 @@ pub(crate) struct Runner {
     mailbox: Mailbox,
     names: Names,
     observer: Observer,
+    /// Where they are kept.
+    operations: Option<Box<Operations>>,
     /// Per part in a collective: how many operations of it have not finished in this round, and the place of the note about it.
     parts: Box<[(u32, u32)]>,
     /// How much longer its calculations take than the program says.
@@ -100,6 +103,15 @@ struct Cpu {
     queue: Queue,
 }
 
+/// Why receives end.
+#[derive(Clone, Copy, Debug)]
+enum Cause {
+    /// The message that the observer knows of has arrived.
+    Message,
+    /// This operation sends to its own rank.
+    Send(u32),
+}
+
 /// The state of an operation that has finished (no operation has this index).
 const FINISHED: u32 = ANY - 1;
 
@@ -126,6 +138,7 @@ impl Runner {
             mailbox: Mailbox::new(program),
             names: Names::ALONE,
             observer: Observer::default(),
+            operations: None,
             parts: vec![(0, ANY); program.collectives.len()].into(),
             slowness: None,
             placed,
@@ -142,6 +155,11 @@ impl Runner {
         self.observer.note_activities();
     }
 
+    /// Keeps what becomes of each operation.
+    pub(crate) fn note_operations(&mut self) {
+        self.operations = Some(Box::new(Operations::new(self.state.len())));
+    }
+
     /// Says which job it is of: `first` jobs come before those that it knew of.
     pub(crate) fn shift_job(&mut self, first: u16) {
         self.observer.log.job += first;
@@ -151,6 +169,9 @@ impl Runner {
     pub(crate) fn take_log(&mut self, end: Time) -> RankLog {
         let mut log = self.observer.finish(end);
         log.rank = self.rank;
+        if let Some(operations) = &mut self.operations {
+            log.operations = operations.take();
+        }
         log
     }
 
@@ -187,7 +208,7 @@ impl Runner {
             while !self.cpus[cpu as usize].busy
                 && let Some(next) = self.cpus[cpu as usize].queue.pop(&self.state)
             {
-                self.occupy(next, now, actions);
+                self.occupy(next, Some(op), now, actions);
             }
         }
         self.advance(now, actions);
@@ -211,7 +232,7 @@ impl Runner {
         self.observer.arrived(src, self.names.outside(number));
         let src = self.placed.ranks[src as usize];
         let (channel, place) = self.placed.program.place(src, number);
-        self.deliver(channel, place, now, actions);
+        self.deliver(channel, place, Cause::Message, now, actions);
         self.advance(now, actions);
     }
 
@@ -281,6 +302,9 @@ impl Runner {
     #[expect(clippy::cast_possible_truncation, reason = "at most MAX_OPS operations: RankBuilder::push")]
     fn begin_round(&mut self, now: Time) {
         self.observer.begin_round(now);
+        if let Some(operations) = &mut self.operations {
+            operations.begin_round();
+        }
         let program = &self.placed.program.ranks[self.rank as usize];
         for (left, part) in self.parts.iter_mut().zip(&program.collectives) {
             *left = (part.end - part.first, ANY);
@@ -307,6 +331,7 @@ impl Runner {
         }
         match self.program().ops[op as usize].kind {
             OpKind::Recv => {
+                self.note_begin(op, None, now);
                 self.release(op, true);
                 let program = &self.placed.program.ranks[self.rank as usize];
                 if self.mailbox.post(program, op, &mut self.state) {
@@ -327,12 +352,24 @@ impl Runner {
         if waits && (*busy || !queue.is_empty()) {
             queue.push(op, &mut self.state);
         } else {
-            self.occupy(op, now, actions);
+            self.occupy(op, None, now, actions);
         }
     }
 
-    /// The operation has its CPU.
-    fn occupy(&mut self, op: u32, now: Time, actions: &mut Vec<Action>) {
+    /// An operation runs: as the last of those that it waited for has begun or ended, or as `freed_by` has left its CPU.
+    fn note_begin(&mut self, op: u32, freed_by: Option<u32>, now: Time) {
+        if self.operations.is_none() {
+            return;
+        }
+        let collective = self.part(op).map(|part| self.program().collectives[part].collective);
+        let operation = self.program().ops[op as usize];
+        if let Some(operations) = &mut self.operations {
+            operations.begin(op, &operation, collective, freed_by, now);
+        }
+    }
+
+    /// The operation has its CPU, which another may have left for it.
+    fn occupy(&mut self, op: u32, freed_by: Option<u32>, now: Time, actions: &mut Vec<Action>) {
         let operation = self.program().ops[op as usize];
         let (kind, cpu) = (operation.kind, operation.cpu as usize);
         let duration = match (kind, &mut self.slowness) {
@@ -343,6 +380,7 @@ impl Runner {
             _ => self.placed.program.overhead,
         };
         if kind != OpKind::Recv {
+            self.note_begin(op, freed_by, now);
             self.release(op, true);
         }
         if duration == Time::ZERO {
@@ -378,15 +416,20 @@ impl Runner {
         *sent += 1;
         if operation.peer == self.rank {
             self.finish(op, now);
-            self.deliver(channel.inbound, place, now, actions);
+            self.deliver(channel.inbound, place, Cause::Send(op), now, actions);
             return;
         }
         self.senders[(channel.first + place % messages) as usize] = op;
         self.observer.send(Bytes(operation.value.max(1)));
+        let number = self.names.outside(channel.first * rounds + place);
+        let host = self.placed.hosts[self.rank as usize];
+        if let Some(operations) = &mut self.operations {
+            operations.message(op, (host, number));
+        }
         actions.push(Action::Send {
             dst: self.placed.hosts[operation.peer as usize],
             bytes: Bytes(operation.value.max(1)),
-            number: self.names.outside(channel.first * rounds + place),
+            number,
             class: 0,
             group: operation.group.into(),
             nic,
@@ -394,13 +437,14 @@ impl Runner {
     }
 
     /// A message has arrived.
-    fn deliver(&mut self, channel: u32, place: u32, now: Time, actions: &mut Vec<Action>) {
+    fn deliver(&mut self, channel: u32, place: u32, cause: Cause, now: Time, actions: &mut Vec<Action>) {
         if !self.mailbox.arrive(channel, place) {
             return;
         }
         loop {
             let program = &self.placed.program.ranks[self.rank as usize];
             if let Some(op) = self.mailbox.accept(program, channel, &mut self.state) {
+                self.note_arrival(op, cause);
                 self.await_cpu(op, now, actions);
             }
             if !self.mailbox.advance(channel) {
@@ -409,7 +453,22 @@ impl Runner {
         }
     }
 
+    /// What ends a receive.
+    fn note_arrival(&mut self, receive: u32, cause: Cause) {
+        let Some(operations) = &mut self.operations else { return };
+        match cause {
+            Cause::Send(send) => operations.sent_to_oneself(receive, send),
+            Cause::Message => {
+                let message = self.observer.arrival().expect("it is handled because a message has arrived");
+                operations.message(receive, message);
+            }
+        }
+    }
+
     fn finish(&mut self, op: u32, now: Time) {
+        if let Some(operations) = &mut self.operations {
+            operations.end(op, now);
+        }
         if let Some(part) = self.part(op) {
             let (left, note) = &mut self.parts[part];
             *left -= 1;
@@ -430,6 +489,9 @@ impl Runner {
             *waits -= 1;
             if *waits == 0 {
                 self.ready.push_back(later);
+                if let Some(operations) = &mut self.operations {
+                    operations.ready(later, op);
+                }
             }
         }
     }

@@ -1,0 +1,55 @@
+//! `netloom critical-path`: its parts and its steps add up to the time of the job.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const SCENARIO: &str = "
+topology = { kind = \"crossbar\", hosts = 4, rate = \"100Gbps\" }
+workload = { kind = \"collective\", size = \"64KiB\", compute = \"5us\" }
+measure = { operations = true }
+";
+
+fn netloom(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_netloom")).args(args).current_dir(folder).output().unwrap()
+}
+
+#[test]
+fn parts_and_steps_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("ring.toml"), SCENARIO).unwrap();
+    assert!(netloom(folder, &["run", "ring.toml", "--out", "ring"]).status.success());
+    let output = netloom(folder, &["critical-path", "ring", "--json"]);
+    let path: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let time = |value: &Value, field: &str| value[field].as_u64().unwrap();
+    let steps = path["steps"].as_array().unwrap();
+    let of_steps: u64 = steps.iter().map(|step| time(step, "end_ps") - time(step, "start_ps")).sum();
+    let of_parts: u64 = path["parts"].as_array().unwrap().iter().map(|part| time(part, "time_ps")).sum();
+    let summary = std::fs::read_to_string(folder.join("ring/summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(path["job"], "collective");
+    let whole = summary["totals"]["simulated_ps"].as_u64();
+    assert!(whole.is_none_or(|whole| of_steps <= whole), "{summary}");
+    assert_eq!(of_steps, of_parts);
+    assert_eq!(steps[0]["what"], "computation");
+    let table = netloom(folder, &["critical-path", "ring", "--longest", "2"]).stdout;
+    let table = String::from_utf8(table).unwrap();
+    assert!(table.starts_with("collective, repetition 0: ") && table.contains("all-reduce"), "{table}");
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("ring.toml"), SCENARIO.replace("operations = true", "")).unwrap();
+    assert!(netloom(folder, &["run", "ring.toml", "--out", "ring"]).status.success());
+    let error = |args: &[&str]| {
+        let output = netloom(folder, args);
+        assert!(!output.status.success() && output.stdout.is_empty());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(error(&["critical-path", "ring"]).contains("measure.operations = true"));
+    assert!(error(&["critical-path", "ring", "--job", "x"]).contains("expected one of collective"));
+}

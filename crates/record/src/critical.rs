@@ -1,0 +1,288 @@
+//! The critical path of a job: the chain of computation and messages of which every part had to end before the next could begin. To shorten a repetition, something on it must become
+//! shorter.
+//!
+//! It is followed backwards from the operation that ended last. What let an operation begin is known ([`OperationRecord::after`]); a receive ended because a message arrived, and the
+//! chain goes on at its sender. Every instant of the repetition from the beginning of the path on belongs to one step.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use netloom_units::Time;
+
+use crate::jobs::{OperationRecord, RankRecord};
+use crate::records::FlowRecord;
+
+/// A part of a critical path: an interval in which the job waited for one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CriticalStep {
+    /// The rank that it waited for; of a message, its sender.
+    pub rank: u32,
+    /// What was done.
+    pub kind: CriticalKind,
+    /// Its beginning.
+    pub start: Time,
+    /// Its end: the beginning of the next.
+    pub end: Time,
+    /// The operation of `rank`.
+    pub operation: u32,
+    /// The collective operation that it is a part of.
+    pub collective: Option<u64>,
+    /// Of a message: its flow.
+    pub message: Option<CriticalMessage>,
+}
+
+/// The message of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CriticalMessage {
+    /// Sending host; with servers, the server or GPU.
+    pub src: u32,
+    /// Receiving host.
+    pub dst: u32,
+    /// The flow's number at its source.
+    pub flow: u32,
+    /// Payload.
+    pub bytes: u64,
+    /// What one idle path would have taken.
+    pub ideal: Time,
+}
+
+/// What a job waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CriticalKind {
+    /// Computation.
+    Computation,
+    /// A message on its way, from when it was handed to the transport to its arrival.
+    Message,
+    /// The transport of a message that is not waited for elsewhere: until it is done, the rank does not go on.
+    Sending,
+    /// CPU time of sends and receives, and waiting for that CPU.
+    Overhead,
+    /// Communication of a known time, which is not simulated.
+    IdealCommunication,
+}
+
+impl CriticalKind {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            CriticalKind::Computation => "computation",
+            CriticalKind::Message => "message",
+            CriticalKind::Sending => "sending",
+            CriticalKind::Overhead => "overhead",
+            CriticalKind::IdealCommunication => "ideal-communication",
+        }
+    }
+}
+
+/// Why a path cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CriticalError {
+    /// Nothing was recorded of this repetition.
+    #[error(
+        "no operations were recorded of job {job}, repetition {repetition}: expected a program that ran with `measure.operations = true`"
+    )]
+    Nothing {
+        /// The job's number.
+        job: u16,
+        /// The repetition.
+        repetition: u32,
+    },
+    /// The run ended before.
+    #[error("repetition {0} had not ended when the run did")]
+    Unfinished(u32),
+    /// Records that do not fit each other.
+    #[error("the tables do not fit each other: {0}")]
+    Misfit(&'static str),
+}
+
+/// The steps of a repetition of a job, in order of time. `operations`, `ranks` and `flows` are those of the whole run.
+///
+/// # Errors
+/// If its operations were not recorded, or not all of them had ended; if the tables do not fit each other.
+pub fn critical_path(
+    (job, repetition): (u16, u32),
+    operations: &[OperationRecord],
+    ranks: &[RankRecord],
+    flows: &[FlowRecord],
+) -> Result<Vec<CriticalStep>, CriticalError> {
+    let of_job: Vec<&OperationRecord> = operations.iter().filter(|operation| operation.job == job).collect();
+    let of_repetition = of_job.iter().filter(|operation| operation.repetition == repetition);
+    let last = of_repetition.clone().max_by_key(|operation| (operation.end, operation.start));
+    let Some(last) = last else { return Err(CriticalError::Nothing { job, repetition }) };
+    let its_ranks = ranks.iter().filter(|rank| rank.job == job && rank.repetition == repetition);
+    let has_ended = its_ranks.clone().all(|rank| rank.end.is_some());
+    if !has_ended || of_repetition.clone().any(|operation| operation.end.is_none()) {
+        return Err(CriticalError::Unfinished(repetition));
+    }
+    let program = Program {
+        by_number: of_job
+            .iter()
+            .map(|operation| {
+                ((operation.rank, operation.repetition, u64::from(operation.operation)), *operation)
+            })
+            .collect(),
+        sends: of_job
+            .iter()
+            .filter(|operation| &*operation.kind == "send")
+            .filter_map(|operation| Some(((operation.src?, operation.flow?), *operation)))
+            .collect(),
+        flows: flows.iter().map(|flow| ((u64::from(flow.src), u64::from(flow.flow)), flow)).collect(),
+    };
+    program.follow(last)
+}
+
+struct Program<'a> {
+    by_number: HashMap<(u32, u32, u64), &'a OperationRecord>,
+    sends: HashMap<(u64, u64), &'a OperationRecord>,
+    flows: HashMap<(u64, u64), &'a FlowRecord>,
+}
+
+impl<'a> Program<'a> {
+    /// Goes back from the end of an operation.
+    fn follow(&self, last: &'a OperationRecord) -> Result<Vec<CriticalStep>, CriticalError> {
+        let mut steps = Vec::new();
+        let mut at = last.end.unwrap_or(last.start);
+        let mut operation = last;
+        // Whether the path comes to the end of the operation, or to an instant at which it ran.
+        let mut is_ended = true;
+        loop {
+            if is_ended {
+                (operation, at) = self.before_end(operation, at, &mut steps)?;
+            }
+            let Some(after) = operation.after else { break };
+            let key = (operation.rank, operation.repetition, after);
+            let before = self
+                .by_number
+                .get(&key)
+                .ok_or(CriticalError::Misfit("an operation began after one that is missing"))?;
+            is_ended = before.end == Some(at);
+            if !is_ended {
+                // It began then, or left its CPU then.
+                add(&mut steps, before, CriticalKind::Overhead, (before.start, at), None);
+                at = before.start;
+            }
+            operation = before;
+        }
+        steps.reverse();
+        Ok(steps)
+    }
+
+    /// What an operation that ended at `at` did, back to the instant at which something else let it begin; and whose instant that is.
+    fn before_end(
+        &self,
+        operation: &'a OperationRecord,
+        at: Time,
+        steps: &mut Vec<CriticalStep>,
+    ) -> Result<(&'a OperationRecord, Time), CriticalError> {
+        let message = operation.src.zip(operation.flow);
+        match (&*operation.kind, message) {
+            ("receive", Some(message)) => {
+                let misfit = CriticalError::Misfit("a message that arrived is missing");
+                let (send, flow) =
+                    self.sends.get(&message).zip(self.flows.get(&message)).ok_or(misfit.clone())?;
+                let arrived = flow.start + flow.fct.ok_or(misfit)?;
+                add(steps, operation, CriticalKind::Overhead, (arrived, at), None);
+                add(steps, send, CriticalKind::Message, (flow.start, arrived.min(at)), Some(flow));
+                add(steps, send, CriticalKind::Overhead, (send.start, flow.start), None);
+                Ok((send, send.start))
+            }
+            ("receive", None) => {
+                let before = operation
+                    .after
+                    .and_then(|after| self.by_number.get(&(operation.rank, operation.repetition, after)));
+                let own = before.filter(|before| &*before.kind == "send" && before.src.is_none());
+                match own.and_then(|send| Some((*send, send.end?))) {
+                    // A message to oneself came with its send.
+                    Some((send, sent)) if sent > operation.start => {
+                        add(steps, operation, CriticalKind::Overhead, (sent, at), None);
+                        self.before_end(send, sent, steps)
+                    }
+                    // The message had arrived before.
+                    _ => {
+                        add(steps, operation, CriticalKind::Overhead, (operation.start, at), None);
+                        Ok((operation, operation.start))
+                    }
+                }
+            }
+            (kind, _) => {
+                let flow = message.and_then(|message| self.flows.get(&message)).copied();
+                let kind = match kind {
+                    "computation" => CriticalKind::Computation,
+                    "send" if flow.is_some() => CriticalKind::Sending,
+                    "send" => CriticalKind::Overhead,
+                    _ => CriticalKind::IdealCommunication,
+                };
+                add(steps, operation, kind, (operation.start, at), flow);
+                Ok((operation, operation.start))
+            }
+        }
+    }
+}
+
+/// Adds a step before those that are there, if it lasts.
+fn add(
+    steps: &mut Vec<CriticalStep>,
+    operation: &OperationRecord,
+    kind: CriticalKind,
+    (start, end): (Time, Time),
+    flow: Option<&FlowRecord>,
+) {
+    if start >= end {
+        return;
+    }
+    let message = |flow: &FlowRecord| CriticalMessage {
+        src: flow.src,
+        dst: flow.dst,
+        flow: flow.flow,
+        bytes: flow.bytes,
+        ideal: flow.ideal_fct,
+    };
+    steps.push(CriticalStep {
+        rank: operation.rank,
+        kind,
+        start,
+        end,
+        operation: operation.operation,
+        collective: operation.collective,
+        message: flow.map(message),
+    });
+}
+
+/// What a part of a critical path comes to, by what it is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CriticalSum {
+    /// What was done.
+    pub kind: CriticalKind,
+    /// Of which collective operation, by its name or what it does; `None` beside those.
+    pub collective: Option<Arc<str>>,
+    /// Time on the path.
+    pub time: Time,
+    /// Of messages: how much of that idle paths would have taken.
+    pub ideal: Option<Time>,
+    /// Steps.
+    pub steps: usize,
+}
+
+/// The sums of a path, the longest first. `collectives` are the names of collective operations by their number.
+pub fn critical_sums(steps: &[CriticalStep], collectives: &HashMap<u64, Arc<str>>) -> Vec<CriticalSum> {
+    let mut sums: Vec<CriticalSum> = Vec::new();
+    for step in steps {
+        let collective = step.collective.and_then(|number| collectives.get(&number)).cloned();
+        let at = sums.iter().position(|sum| sum.kind == step.kind && sum.collective == collective);
+        let at = at.unwrap_or_else(|| {
+            let is_message = matches!(step.kind, CriticalKind::Message);
+            let ideal = is_message.then_some(Time::ZERO);
+            sums.push(CriticalSum { kind: step.kind, collective, time: Time::ZERO, ideal, steps: 0 });
+            sums.len() - 1
+        });
+        let sum = &mut sums[at];
+        let lasts = step.end - step.start;
+        sum.time += lasts;
+        if let (Some(ideal), Some(message)) = (&mut sum.ideal, step.message) {
+            *ideal += message.ideal.min(lasts);
+        }
+        sum.steps += 1;
+    }
+    sums.sort_by(|a, b| b.time.cmp(&a.time));
+    sums
+}
