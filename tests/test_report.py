@@ -382,6 +382,17 @@ def test_one_outcome_and_several(running, study, tmp_path):
     assert not (one / "report.html").exists()
 
 
+def test_the_time_of_a_job_is_divided_up(running, tmp_path):
+    netloom("run", ROOT / "examples" / "pipeline.toml", "--set", "measure.operations=true", "--out", tmp_path / "run")
+    netloom("report", tmp_path / "run")
+    with opened(running, tmp_path / "run" / "report.html") as page:
+        parts = {row[2]: row for row in table(page, "critical")}
+        assert sorted(parts) == ["computation", "message"]
+        # Four stages and four micro-batches: seven computations of 50 us one after the other.
+        assert parts["computation"][4:7:2] == ["350", "7"]
+        assert float(parts["message"][4]) >= float(parts["message"][7]) > 100
+
+
 def test_data_is_valid_json_whatever_it_says(study):
     html = (study / "report.html").read_text()
     data = html.split('id="data">', 1)[1].split("</script>", 1)[0]

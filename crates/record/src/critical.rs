@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use netloom_units::Time;
 
-use crate::jobs::{OperationRecord, RankRecord};
+use crate::jobs::{CollectiveRecord, OperationRecord, RankRecord};
 use crate::records::FlowRecord;
 
 /// A part of a critical path: an interval in which the job waited for one thing.
@@ -261,6 +261,14 @@ pub struct CriticalSum {
     pub ideal: Option<Time>,
     /// Steps.
     pub steps: usize,
+}
+
+/// What the collective operations of a job are called, or else what they do, by their number.
+pub fn collective_names(job: u16, collectives: &[CollectiveRecord]) -> HashMap<u64, Arc<str>> {
+    let of_job = collectives.iter().filter(|collective| collective.job == job);
+    let name =
+        |of: &CollectiveRecord| if of.name.is_empty() { of.operation.clone() } else { of.name.clone() };
+    of_job.map(|collective| (collective.collective.into(), name(collective))).collect()
 }
 
 /// The sums of a path, the longest first. `collectives` are the names of collective operations by their number.

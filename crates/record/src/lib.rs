@@ -70,7 +70,8 @@ pub mod whole;
 
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
 pub use critical::{
-    CriticalError, CriticalKind, CriticalMessage, CriticalStep, CriticalSum, critical_path, critical_sums,
+    CriticalError, CriticalKind, CriticalMessage, CriticalStep, CriticalSum, collective_names, critical_path,
+    critical_sums,
 };
 pub use estimate::Estimate;
 pub use jobs::{

@@ -487,6 +487,19 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
     live(box, () => table(["", "job", ...columns.map(heading)], shown().flatMap((i) => points[i].jobs.map((job) => [named(i), job.name, ...columns.map(({ k }) => estimate(job.metrics[k]))]))));
   }
 
+  // What the time of each job consists of.
+  function criticalPaths() {
+    if (!points.some((point) => point.critical.length)) return;
+    const box = section("critical", "Where the time goes", `The critical path of each job: the chain of computation and messages of which each had to end before the next could begin.${hasSeeds ? " Of the first seed." : ""} On idle paths the messages would have taken the time in the last column.`);
+    const us = { unit: "us" };
+    live(box, () => table(
+      ["", "job", "what", "of", heading({ heading: "time", ...us }), "share", "steps", heading({ heading: "on idle paths", ...us })],
+      shown().flatMap((i) => points[i].critical.map((part) => [
+        named(i), part.job, part.what, part.of, number(part.time_us), `${number(100 * part.share)} %`, String(part.steps), part.idle_us === null ? "" : number(part.idle_us),
+      ])),
+    ));
+  }
+
   // A workload of several kinds of traffic: how each of them fared.
   function groups() {
     if (!points.some((point) => point.groups.length)) return;
@@ -940,7 +953,7 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
 
   applyTheme();
   const parts = {
-    About: about, Filters: filters, "Main result": mainResult, "By job": jobs, "By kind of traffic": groups, Results: results, Claims: claims, Measured: measured, "Flow completion times": distributions,
+    About: about, Filters: filters, "Main result": mainResult, "By job": jobs, "Where the time goes": criticalPaths, "By kind of traffic": groups, Results: results, Claims: claims, Measured: measured, "Flow completion times": distributions,
     "Slowdown by flow size": bySize, "What happened": events, "Link use": tiers, "Throughput over time": overTime,
     "What differs": differences, "In detail": details,
   };

@@ -25,6 +25,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
+mod critical;
 mod curve;
 mod differences;
 mod figure;

@@ -6,6 +6,7 @@ use netloom_record::{Estimate, GroupSummary, JobSummary, Outcome, Status, Summar
 use netloom_units::Time;
 use serde::Serialize;
 
+use crate::critical::{CriticalPart, critical_parts};
 use crate::curve::{Curve, round};
 use crate::folders::ReportError;
 use crate::links::{LinkSums, LinkUse, Map, map};
@@ -32,6 +33,8 @@ pub(crate) struct Point {
     groups: Vec<Group>,
     /// Jobs.
     jobs: Vec<Group>,
+    /// Of the first run.
+    critical: Vec<CriticalPart>,
     pub(crate) tiers: Vec<TierUse>,
     pub(crate) link_use: LinkUse,
     /// Of the first run.
@@ -312,6 +315,7 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path], points: usize) -> Res
     let mut links = LinkSums::default();
     let mut series = None;
     let mut scenario = String::new();
+    let mut critical = Vec::new();
     for (i, folder) in folders.iter().enumerate() {
         let outcome = Outcome::read(folder)?;
         let warm_up = outcome.summary.flows.warm_up;
@@ -324,6 +328,7 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path], points: usize) -> Res
         links.add(outcome.channels()?, &outcome.summary.totals);
         if i == 0 {
             series = Series::of(&outcome.samples()?, &outcome.flow_samples()?, links.channels(), points);
+            critical = critical_parts(&outcome)?;
             scenario.clone_from(&outcome.scenario);
         }
         summaries.push(outcome.summary);
@@ -350,6 +355,7 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path], points: usize) -> Res
             .collect(),
         groups: groups(&summaries),
         jobs: jobs(&summaries),
+        critical,
         tiers: tiers(&summaries),
         link_use: links.link_use(map.as_ref()),
         series,

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
-use netloom_record::{CriticalError, CriticalStep, CriticalSum, Outcome, critical_path, critical_sums};
+use netloom_record::{
+    CriticalError, CriticalStep, CriticalSum, Outcome, collective_names, critical_path, critical_sums,
+};
 use netloom_scenario::Problem;
 use netloom_units::Time;
 use serde_json::{Value, json};
@@ -27,15 +29,7 @@ pub(crate) fn critical_path_of(args: &CriticalPathArgs) -> Result<(), Failure> {
         }
         error => Failure::Output(format!("{}: {error}", args.dir.display())),
     })?;
-    let collectives = outcome.collectives()?;
-    let names: HashMap<u64, Arc<str>> = collectives
-        .into_iter()
-        .filter(|collective| collective.job == job)
-        .map(|collective| {
-            let named = !collective.name.is_empty();
-            (u64::from(collective.collective), if named { collective.name } else { collective.operation })
-        })
-        .collect();
+    let names = collective_names(job, &outcome.collectives()?);
     let sums = critical_sums(&steps, &names);
     let mut out = show::out();
     if args.json {
