@@ -93,6 +93,11 @@ class Outcome:
         return self._inner.table("flow_series")
 
     @cached_property
+    def sender_series(self) -> Table:
+        """One row per sample of a flow's sender: window, rate, RTT and what it learnt; without rows unless ``measure.sample_senders`` is set."""
+        return self._inner.table("sender_series")
+
+    @cached_property
     def gaps(self) -> Table:
         """One row per flow and length of the gaps between its departures; without rows unless ``measure.gaps`` is set."""
         return self._inner.table("gaps")
@@ -141,6 +146,16 @@ class Outcome:
     def collectives(self) -> Table:
         """One row per collective operation of a job, with its bandwidths as NCCL-tests define them."""
         return self._inner.table("collectives")
+
+    @cached_property
+    def activities(self) -> Table:
+        """What ranks did when; without rows unless ``measure.activities`` is set."""
+        return self._inner.table("activities")
+
+    @cached_property
+    def operations(self) -> Table:
+        """What became of each operation of a program; without rows unless ``measure.operations`` is set."""
+        return self._inner.table("operations")
 
     @cached_property
     def summary(self) -> Summary:

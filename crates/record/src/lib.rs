@@ -12,6 +12,7 @@
 //! | `links.parquet` | one row per [`ChannelRecord`] |
 //! | `series.parquet` | one row per [`SampleRecord`], if any channel was sampled |
 //! | `flow_series.parquet` | one row per [`FlowSampleRecord`], if any flow was sampled |
+//! | `sender_series.parquet` | one row per [`SenderSampleRecord`], if any sender was sampled |
 //! | `windows.parquet` | one row per [`WindowRecord`], if there are windows |
 //! | `packets.parquet` | one row per [`FlowPacketRecord`], if packets were measured |
 //! | `latency.parquet` | one row per [`LatencyRecord`], if packets were measured |
@@ -89,7 +90,7 @@ pub use performance::{Performance, Skipped, peak_memory};
 pub use records::{
     ChannelRecord, ChannelWindowRecord, ConWeaveCount, DecisionCount, EntryCount, FlowRecord,
     FlowSampleRecord, FlowletRecord, GapRecord, NamedChannel, PacketCounts, PartRecord, Records,
-    ReorderingCount, SampleRecord, Sink, Totals, Window, WindowRecord, join_parts,
+    ReorderingCount, SampleRecord, SenderSampleRecord, Sink, Totals, Window, WindowRecord, join_parts,
 };
 pub use series::{Gathered, MOST_ROWS, Series, SeriesError, SeriesRow, SeriesWriter};
 pub use statistics::Statistics;

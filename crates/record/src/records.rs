@@ -42,6 +42,8 @@ pub struct Records {
     pub samples: Series<SampleRecord>,
     /// Sampled series of flows; empty if no flow was sampled.
     pub flow_samples: Series<FlowSampleRecord>,
+    /// Samples of senders, in the order of (`time`, `src`, `flow`, `subflow`).
+    pub sender_samples: Series<SenderSampleRecord>,
     /// The gaps between every flow's departures, by length; `None` if they were not counted.
     pub gaps: Option<Series<GapRecord>>,
     /// The gaps between every flow's arrivals at its first switch, by length; `None` if they were not counted.
@@ -78,6 +80,7 @@ impl Default for Records {
             channels: Vec::new(),
             samples: Series::default(),
             flow_samples: Series::default(),
+            sender_samples: Series::default(),
             gaps: None,
             switch_gaps: None,
             flowlets: None,
@@ -230,6 +233,39 @@ pub struct FlowSampleRecord {
     pub bytes: u64,
     /// Packets that wait at the receiver for one with a lower sequence number.
     pub resequencing: u32,
+}
+
+/// What the sender of one flow knew and was allowed at the end of an interval in which it learnt something, and what it learnt in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SenderSampleRecord {
+    /// The end of the interval.
+    pub time: Time,
+    /// Sending host.
+    pub src: u32,
+    /// Receiving host.
+    pub dst: u32,
+    /// Number of the flow at its source.
+    pub flow: u32,
+    /// Which of its subflows, from 0; 0 where it has none.
+    pub subflow: u32,
+    /// Bytes on the wire that may be unacknowledged; `None`: as many as it likes.
+    pub window: Option<u64>,
+    /// The rate at which its packets leave, in bit/s; `None` where nothing sets one.
+    pub rate: Option<u64>,
+    /// Its last measured round-trip time; `None` before the first.
+    pub rtt: Option<Time>,
+    /// Packets sent and neither acknowledged nor given up.
+    pub in_flight: u32,
+    /// Bytes on the wire that were acknowledged in the interval, each packet counted as a full one.
+    pub acked: u64,
+    /// ACKs of marked packets in it.
+    pub marks: u32,
+    /// How often the congestion control has cut window or rate in it.
+    pub cuts: u32,
+    /// Losses that were found in it, timeouts included; several packets may be lost at once.
+    pub losses: u32,
+    /// Notifications of the receiver that cut the rate in it (CNPs).
+    pub notifications: u32,
 }
 
 /// How many gaps between the packets of one flow, as they leave its NIC or come to its first switch, had about one length.

@@ -20,7 +20,8 @@ use crate::node_records::{
 };
 use crate::packets::{FlowPacketRecord, TraceRecord};
 use crate::records::{
-    FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, SampleRecord, WindowRecord,
+    FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, SampleRecord, SenderSampleRecord,
+    WindowRecord,
 };
 use crate::tables::{self, Names, Row};
 
@@ -75,6 +76,7 @@ in_order! {
     PartRecord: (server: u32, flow: u32, rail: u32),
     SampleRecord: (time: Time, channel: u32) until time,
     FlowSampleRecord: (time: Time, src: u32, flow: u32) until time,
+    SenderSampleRecord: (time: Time, src: u32, flow: u32, subflow: u32) until time,
     GapRecord: (src: u32, flow: u32, base_rtts: u32, from: Time, count: u64),
     // Switches follow each other by their numbers, which are not here.
     FlowletRecord: (src: u32, flow: u32),

@@ -6,7 +6,7 @@ use crate::{
     ActivityRecord, ChannelRecord, ChannelWindowRecord, CollectiveRecord, ConWeaveCount, DecisionCount,
     EntryCount, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, JobNames, JobRecord, JobRecords,
     NamedChannel, OperationRecord, PacketCounts, PacketStatistics, PartRecord, RankRecord, Records,
-    ReorderingCount, SampleRecord, Totals, TraceRecord, Window, WindowRecord,
+    ReorderingCount, SampleRecord, SenderSampleRecord, Totals, TraceRecord, Window, WindowRecord,
 };
 
 /// An unfinished flow of 10 packets with an idle FCT of 1 µs.
@@ -176,6 +176,14 @@ pub(crate) fn records() -> Records {
         ]
         .into(),
         flow_samples: vec![flow_sample(1, 0), flow_sample(2, 1)].into(),
+        sender_samples: vec![SenderSampleRecord {
+            time: Time::from_us(1),
+            dst: 1,
+            rtt: us(2),
+            acked: 100,
+            ..SenderSampleRecord::default()
+        }]
+        .into(),
         gaps: Some(vec![gap(7)].into()),
         switch_gaps: Some(vec![gap(5)].into()),
         flowlets: Some(

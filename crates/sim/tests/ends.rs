@@ -86,6 +86,7 @@ fn series_end_with_the_run() {
         let mut config = SimConfig { transport: unlimited(), ..scheme("ecmp") };
         config.measure.sample = Some(Time::from_us(interval));
         config.measure.sample_flows = Some(Time::from_us(interval));
+        config.measure.sample_senders = Some(Time::from_us(interval));
         config.measure.until = until;
         let network = crossbar(4);
         let pattern =
@@ -94,7 +95,9 @@ fn series_end_with_the_run() {
         let end = records.totals.simulated;
         assert!(!end.0.is_multiple_of(interval * US));
         let (samples, flows) = (records.samples.to_vec().unwrap(), records.flow_samples.to_vec().unwrap());
+        let senders = records.sender_samples.to_vec().unwrap();
         assert_eq!((samples.last().unwrap().time, flows.last().unwrap().time), (end, end));
+        assert_eq!(senders.last().unwrap().time, end);
         let bytes: u64 = samples.iter().map(|sample| sample.bytes).sum();
         assert_eq!(bytes, records.channels.iter().map(|channel| channel.bytes).sum::<u64>());
         let delivered: u64 = flows.iter().map(|sample| sample.bytes).sum();

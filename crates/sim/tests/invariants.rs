@@ -429,6 +429,27 @@ fn check_the_end(records: &Records) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Samples of senders count each packet that was acknowledged once.
+fn check_senders(records: &Records, config: &SimConfig) -> Result<(), TestCaseError> {
+    let mut acked: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for sample in records.sender_samples.to_vec().unwrap() {
+        prop_assert!(sample.time <= records.totals.simulated);
+        *acked.entry((sample.src, sample.flow)).or_default() += sample.acked;
+    }
+    let transport = &config.transport;
+    // Where servers have several NICs, flows are messages, and senders those of their parts.
+    let is_told =
+        transport.reliability.facts().has_acks && transport.options.subflows == 1 && records.parts.is_none();
+    for flow in records.flows.iter().filter(|flow| is_told && flow.sender_fct.is_some()) {
+        let packets = flow.bytes.div_ceil(transport.options.mtu.0);
+        let found = acked.get(&(flow.src, flow.flow)).copied().unwrap_or(0);
+        // Telemetry makes packets larger than the transport says.
+        let is_right = found % packets == 0 && found / packets >= transport.packet_size().0;
+        prop_assert!(is_right, "{} acknowledged of {:?}", found, flow);
+    }
+    Ok(())
+}
+
 /// The first scheme from `start` on that is meant for the network.
 fn scheme_for(network: &Network, mut config: SimConfig, start: usize) -> SimConfig {
     let schemes = schemes::all();
@@ -654,9 +675,14 @@ proptest! {
 
         config.measure.sample = sample.map(Time::from_ns);
         config.measure.sample_flows = sample.map(|sample| Time::from_ns(sample * 2));
+        config.measure.sample_senders = sample.map(|sample| Time::from_ns(sample * 3));
         let simulation = simulate(&network, &config, &pattern, seed).unwrap();
         let (one, late) = run_to_its_end(simulation);
         check_the_end(&one)?;
+        prop_assert!(one.flows == expected.flows, "looking on changes nothing");
+        if sample.is_some() {
+            check_senders(&one, &config)?;
+        }
         // A flow, or a subflow, leaves a few timers behind, and a host one for each of the others.
         let hosts = network.hosts() as usize;
         let few = 4 * one.flows.len() * config.transport.options.subflows as usize + hosts * hosts;

@@ -93,6 +93,14 @@ impl Gate {
         self.credit = self.credit.saturating_sub(1);
     }
 
+    /// The rate at which packets leave, if there is one.
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        self.limit.as_deref().map(|limit| match limit {
+            Limit::Paid(limit) => limit.rate(),
+            Limit::Fixed(rate) => *rate,
+        })
+    }
+
     /// From now on packets leave at this rate, which must not be zero.
     pub(crate) fn set_rate(&mut self, now: Time, rate: Rate) {
         match &mut **self.limit.get_or_insert_with(|| Box::new(Limit::Paid(RateLimit::new(rate)))) {

@@ -347,6 +347,21 @@ impl Sender {
         self.learns
     }
 
+    /// From now on it [learns](Self::learns) from every ACK, as somebody looks at what it knows.
+    pub fn observe(&mut self) {
+        self.learns = true;
+    }
+
+    /// Bytes on the wire that it may have unacknowledged; `u64::MAX`: as many as it likes.
+    pub fn window(&self) -> u64 {
+        self.gate.window()
+    }
+
+    /// The rate at which its packets leave, if congestion control or shaping sets one.
+    pub fn rate(&self) -> Option<Rate> {
+        self.gate.rate()
+    }
+
     /// An ACK is about to arrive, and this is what the links of its packet's way have written on it.
     pub fn on_telemetry(&mut self, links: impl Iterator<Item = LinkState>) {
         self.control.on_telemetry(links);

@@ -20,6 +20,7 @@ const PARTS: &str = "parts.parquet";
 const LINKS: &str = "links.parquet";
 const SERIES: &str = "series.parquet";
 const FLOW_SERIES: &str = "flow_series.parquet";
+const SENDER_SERIES: &str = "sender_series.parquet";
 const GAPS: &str = "gaps.parquet";
 const SWITCH_GAPS: &str = "switch_gaps.parquet";
 const FLOWLETS: &str = "flowlets.parquet";
@@ -37,7 +38,7 @@ const PERFORMANCE: &str = "performance.json";
 const REPORT: &str = "report.html";
 /// Made from an outcome by `netloom fct`.
 const FCT: &str = "fct.txt";
-const FILES: [&str; 22] = [
+const FILES: [&str; 23] = [
     SCENARIO,
     SUMMARY,
     FLOWS,
@@ -45,6 +46,7 @@ const FILES: [&str; 22] = [
     LINKS,
     SERIES,
     FLOW_SERIES,
+    SENDER_SERIES,
     GAPS,
     SWITCH_GAPS,
     FLOWLETS,

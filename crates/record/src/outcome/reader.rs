@@ -7,14 +7,15 @@ use serde::de::DeserializeOwned;
 
 use super::{
     ACTIVITIES, COLLECTIVES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, JOBS, LATENCY, LINKS, OPERATIONS,
-    OutcomeError, PACKETS, PARTS, PERFORMANCE, RANKS, SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
+    OutcomeError, PACKETS, PARTS, PERFORMANCE, RANKS, SCENARIO, SENDER_SERIES, SERIES, SUMMARY, SWITCH_GAPS,
+    TRACE, WINDOWS,
 };
 use crate::jobs::{ActivityRecord, CollectiveRecord, JobRecord, OperationRecord, RankRecord};
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::performance::Performance;
 use crate::records::{
     ChannelRecord, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, SampleRecord,
-    WindowRecord,
+    SenderSampleRecord, WindowRecord,
 };
 use crate::summary::Summary;
 use crate::tables::{self, Names, Row};
@@ -87,6 +88,14 @@ impl Outcome {
     /// If it is damaged.
     pub fn flow_samples(&self) -> Result<Vec<FlowSampleRecord>, OutcomeError> {
         self.table_if_any(FLOW_SERIES)
+    }
+
+    /// The samples of senders; empty if none was sampled.
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub fn sender_samples(&self) -> Result<Vec<SenderSampleRecord>, OutcomeError> {
+        self.table_if_any(SENDER_SERIES)
     }
 
     /// The table of gaps between departures; empty if they were not counted.
@@ -244,6 +253,7 @@ mod tests {
             channels: outcome.channels()?,
             samples: outcome.samples()?.into(),
             flow_samples: outcome.flow_samples()?.into(),
+            sender_samples: outcome.sender_samples()?.into(),
             window_flows: outcome.window_flows()?.into(),
             totals: outcome.summary.totals.clone(),
             jobs: JobRecords {
@@ -287,9 +297,19 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("outcome");
         write(&dir);
-        for file in
-            [FLOWS, SERIES, FLOW_SERIES, WINDOWS, JOBS, RANKS, COLLECTIVES, ACTIVITIES, OPERATIONS, SUMMARY]
-        {
+        for file in [
+            FLOWS,
+            SERIES,
+            FLOW_SERIES,
+            SENDER_SERIES,
+            WINDOWS,
+            JOBS,
+            RANKS,
+            COLLECTIVES,
+            ACTIVITIES,
+            OPERATIONS,
+            SUMMARY,
+        ] {
             let path = dir.join(file);
             let sound = fs::read(&path).unwrap();
             for index in (0..sound.len()).step_by(41) {

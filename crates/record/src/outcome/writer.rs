@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 use super::{
     ACTIVITIES, COLLECTIVES, FILES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, JOBS, LATENCY, LINKS, OPERATIONS,
-    OutcomeError, PACKETS, PARTS, PERFORMANCE, RANKS, SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
-    outcome_around,
+    OutcomeError, PACKETS, PARTS, PERFORMANCE, RANKS, SCENARIO, SENDER_SERIES, SERIES, SUMMARY, SWITCH_GAPS,
+    TRACE, WINDOWS, outcome_around,
 };
 use crate::partial;
 use crate::performance::Performance;
@@ -136,6 +136,9 @@ impl OutcomeWriter {
         }
         if !records.flow_samples.is_empty() {
             self.series(folder, FLOW_SERIES, &records.flow_samples, &names)?;
+        }
+        if !records.sender_samples.is_empty() {
+            self.series(folder, SENDER_SERIES, &records.sender_samples, &names)?;
         }
         if let Some(gaps) = &records.gaps {
             self.series(folder, GAPS, gaps, &names)?;

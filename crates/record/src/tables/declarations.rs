@@ -12,7 +12,7 @@ use crate::node_records::{
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::records::{
     ChannelRecord, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, SampleRecord,
-    WindowRecord,
+    SenderSampleRecord, WindowRecord,
 };
 use crate::values::Value;
 
@@ -224,6 +224,23 @@ table!(FlowSampleRecord {
     flow: Plain("flow"),
     bytes: Plain("bytes"),
     resequencing: Plain("resequencing"),
+});
+
+table!(SenderSampleRecord {
+    time: Plain("time_ps"),
+    src: Plain("src"),
+    dst: Plain("dst"),
+    flow: Plain("flow"),
+    subflow: Plain("subflow"),
+    window: Optional("window_bytes"),
+    rate: Optional("rate_bps"),
+    rtt: Optional("rtt_ps"),
+    in_flight: Plain("in_flight"),
+    acked: Plain("acked_bytes"),
+    marks: Plain("marks"),
+    cuts: Plain("cuts"),
+    losses: Plain("losses"),
+    notifications: Plain("notifications"),
 });
 
 table!(GapRecord {

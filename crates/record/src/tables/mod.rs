@@ -39,6 +39,7 @@ impl Records {
             OutcomeTable::Links => Row::columns(&self.channels, &names),
             OutcomeTable::Series => Row::columns(&self.samples.to_vec()?, &names),
             OutcomeTable::FlowSeries => Row::columns(&self.flow_samples.to_vec()?, &names),
+            OutcomeTable::SenderSeries => Row::columns(&self.sender_samples.to_vec()?, &names),
             OutcomeTable::Gaps => Row::columns(&rows_of(self.gaps.as_ref())?, &names),
             OutcomeTable::SwitchGaps => Row::columns(&rows_of(self.switch_gaps.as_ref())?, &names),
             OutcomeTable::Flowlets => Row::columns(&rows_of(self.flowlets.as_ref())?, &names),
@@ -73,6 +74,8 @@ pub enum OutcomeTable {
     Series,
     /// One row per sample of a flow.
     FlowSeries,
+    /// One row per sample of a flow's sender.
+    SenderSeries,
     /// One row per flow and length of gaps.
     Gaps,
     /// The same at the flow's first switch.
@@ -101,12 +104,13 @@ pub enum OutcomeTable {
 
 impl OutcomeTable {
     /// Every table.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Flows,
         Self::Parts,
         Self::Links,
         Self::Series,
         Self::FlowSeries,
+        Self::SenderSeries,
         Self::Gaps,
         Self::SwitchGaps,
         Self::Flowlets,
@@ -129,6 +133,7 @@ impl OutcomeTable {
             Self::Links => "links",
             Self::Series => "series",
             Self::FlowSeries => "flow_series",
+            Self::SenderSeries => "sender_series",
             Self::Gaps => "gaps",
             Self::SwitchGaps => "switch_gaps",
             Self::Flowlets => "flowlets",

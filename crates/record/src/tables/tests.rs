@@ -91,6 +91,7 @@ fn tables_in_memory_hold_what_the_files_do() {
             OutcomeTable::Links => records.channels.len(),
             OutcomeTable::Series => records.samples.len() as usize,
             OutcomeTable::FlowSeries => records.flow_samples.len() as usize,
+            OutcomeTable::SenderSeries => records.sender_samples.len() as usize,
             OutcomeTable::Gaps => records.gaps.as_ref().map_or(0, Series::len) as usize,
             OutcomeTable::SwitchGaps => records.switch_gaps.as_ref().map_or(0, Series::len) as usize,
             OutcomeTable::Flowlets => records.flowlets.as_ref().map_or(0, Series::len) as usize,

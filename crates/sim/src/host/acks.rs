@@ -92,6 +92,7 @@ impl Host {
         slot: u32,
         feedback: &Feedback,
     ) {
+        self.meter(ctx.world, slot, feedback);
         let Some(path_selector) = self.path_selector.as_mut().filter(|path_selector| path_selector.listens())
         else {
             return;
@@ -106,6 +107,15 @@ impl Host {
                 ctx.timer(limit, Message::PauseLimit { slot, flow: flow.at.key.flow });
             }
         }
+    }
+
+    /// Samples a sender that has learnt something.
+    #[inline]
+    fn meter(&mut self, world: &World, slot: u32, feedback: &Feedback) {
+        let Some((meters, flow)) = self.meters.as_mut().zip(self.flows[slot as usize].as_ref()) else {
+            return;
+        };
+        meters.count(world, (slot, flow), feedback);
     }
 
     /// Puts a flow that may send again into the send queue.

@@ -24,6 +24,9 @@ impl Host {
     /// Takes a flow out, which is `done` or given up; returns what is known of it here.
     pub(crate) fn end(&mut self, slot: u32, done: Option<Time>) -> Option<(FlowRecord, Vec<GapRecord>)> {
         let flow = self.flows[slot as usize].take()?;
+        if let Some(meters) = &mut self.meters {
+            meters.end(slot);
+        }
         if flow.is_queued {
             self.send_queue.remove(flow.queue, slot);
         }
@@ -60,6 +63,9 @@ impl Host {
         if let Some(departed) = &mut self.departed {
             world.recorder.gaps.extend(departed.records.drain(..));
         }
+        if let Some(meters) = &mut self.meters {
+            meters.hand_in(&world.recorder);
+        }
     }
 
     /// Takes out how many headers of a flow came back after it was handed in.
@@ -74,6 +80,9 @@ impl Host {
 
     /// Records the flows that have not ended.
     pub(crate) fn give_up(&mut self) {
+        if let Some(meters) = &mut self.meters {
+            meters.end_all();
+        }
         for (number, connected) in self.connections.take().into_iter().flat_map(|connections| *connections) {
             if let Some((record, gaps)) = self.end_all(number, &connected, None) {
                 self.write_down(&record, gaps);

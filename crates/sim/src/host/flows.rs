@@ -107,9 +107,12 @@ impl Host {
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         beginning: &Beginning,
-        sender: Sender,
+        mut sender: Sender,
         before: Option<Tag>,
     ) -> (u32, Option<Tag>) {
+        if self.meters.is_some() {
+            sender.observe();
+        }
         let &Beginning { job, number, facts, ideal_fct } = beginning;
         let Job { dst, bytes, group, class, stream, .. } = job;
         at_hosts::on_work(self, ctx, dst);

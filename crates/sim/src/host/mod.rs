@@ -49,6 +49,7 @@ use crate::host::reorder_buffer::Reordering;
 use crate::host::send_queue::SendQueue;
 use crate::host::sent::Sent;
 use crate::observe::sampler::Sampler;
+use crate::observe::sender_meter::SenderMeters;
 use crate::protocol::state::AtHost;
 use crate::world::World;
 
@@ -96,6 +97,8 @@ pub(crate) struct Host {
     pub(crate) control_sent: u64,
     pub(crate) control_received: u64,
     pub(crate) sampler: Option<Box<Sampler>>,
+    /// Where senders are sampled.
+    pub(crate) meters: Option<Box<SenderMeters>>,
     /// Last time a packet came or a calculation ended. Timers that find nothing to do are no events of the run.
     pub(crate) last_event: Time,
     /// Last time a calculation ended.
@@ -132,6 +135,7 @@ impl Host {
             control_sent: _,
             control_received: _,
             sampler: _,
+            meters: _,
             last_event: _,
             calculated: _,
         } = self;
@@ -248,6 +252,7 @@ impl Host {
             control_sent: 0,
             control_received: 0,
             sampler,
+            meters: world.recorder.sender_interval.map(|_| Box::default()),
             last_event: Time::ZERO,
             calculated: None,
         }

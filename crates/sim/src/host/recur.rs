@@ -39,6 +39,7 @@ impl Host {
             control_sent,
             control_received,
             sampler,
+            meters,
             last_event,
             calculated,
         } = self;
@@ -68,6 +69,9 @@ impl Host {
             walk.pass_over();
         }
         walk.exact(*paused_classes);
+        if meters.is_some() {
+            walk.refuse("samples of senders");
+        }
         if departed.is_some() {
             walk.refuse("gaps between packets that are counted or stretched");
         }

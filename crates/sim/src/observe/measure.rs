@@ -23,6 +23,9 @@ pub struct Measure {
     pub sample_tier: Option<String>,
     /// Write the bytes delivered and the packets resequenced of every flow at multiples of this interval; absent: no series.
     pub sample_flows: Option<Time>,
+    /// Write what every flow's sender knew and was allowed (window, rate, RTT, marks, losses) at multiples of this interval, where it learnt something in it:
+    /// `sender_series.parquet`; absent: no series.
+    pub sample_senders: Option<Time>,
     /// Measure latency (from leaving the sender's NIC to the arrival at the receiver) and hops of every data packet: by kind of traffic in the
     /// summary, by flow in `packets.parquet`, as a histogram in `latency.parquet`.
     pub packets: bool,
@@ -71,7 +74,11 @@ const MOST_WINDOWS: usize = 1000;
 impl Measure {
     /// Checks that it makes sense on this network, and finds the channels that have names.
     pub(crate) fn check(&self, network: &Network) -> Result<Vec<NamedChannel>, Invalid> {
-        for (field, interval) in [("sample", self.sample), ("sample_flows", self.sample_flows)] {
+        for (field, interval) in [
+            ("sample", self.sample),
+            ("sample_flows", self.sample_flows),
+            ("sample_senders", self.sample_senders),
+        ] {
             if let Some(interval) = interval {
                 Invalid::unless(interval > Time::ZERO, field, "more than 0", interval)?;
             }
@@ -122,9 +129,11 @@ impl Measure {
             None => 2 * network.links().len(),
         };
         // A flow at a time is the least that a series of flows can hold.
-        for (field, interval, each) in
-            [("sample", self.sample, channels), ("sample_flows", self.sample_flows, 1)]
-        {
+        for (field, interval, each) in [
+            ("sample", self.sample, channels),
+            ("sample_flows", self.sample_flows, 1),
+            ("sample_senders", self.sample_senders, 1),
+        ] {
             let Some(interval) = interval else { continue };
             let rows = (until.0 / interval.0).saturating_mul(each as u64);
             if rows > MOST_ROWS {

@@ -9,3 +9,4 @@ pub(crate) mod measure;
 pub(crate) mod packet_trace;
 pub(crate) mod recorder;
 pub(crate) mod sampler;
+pub(crate) mod sender_meter;

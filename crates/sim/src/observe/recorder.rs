@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use netloom_record::{
     DecisionRow, FlowObservationRecord, FlowSampleRecord, GapRecord, PacketStatisticsRow, ReceiverRecord,
-    SampleRecord, SenderRecord, SeriesWriter, TraceRecord, Window, WindowRow,
+    SampleRecord, SenderRecord, SenderSampleRecord, SeriesWriter, TraceRecord, Window, WindowRow,
 };
 use netloom_units::Time;
 
@@ -40,22 +40,37 @@ pub(crate) struct Recorder {
     pub(crate) series: Arc<SeriesWriter<SampleRecord>>,
     /// The samples of flows.
     pub(crate) flow_series: Arc<SeriesWriter<FlowSampleRecord>>,
+    /// How often senders are sampled, if they are,
+    pub(crate) sender_interval: Option<Time>,
+    /// and their samples.
+    pub(crate) sender_series: Arc<SeriesWriter<SenderSampleRecord>>,
     /// Traced packets.
     pub(crate) trace: Arc<SeriesWriter<TraceRecord>>,
 }
 
 impl Recorder {
     pub(crate) fn new(measure: &Measure, load_until: Option<Time>) -> Self {
-        let Measure { warm_up, sample_flows: interval, packets, .. } = *measure;
+        let Measure { warm_up, sample_flows: interval, sample_senders: sender_interval, packets, .. } =
+            *measure;
         let windows = measure.windows.clone();
         let is_on = warm_up > Time::ZERO || interval.is_some() || packets || !windows.is_empty();
         let load_until = load_until.unwrap_or(Time::MAX);
-        Recorder { warm_up, load_until, interval, windows, packets, is_on, ..Recorder::default() }
+        Recorder {
+            warm_up,
+            load_until,
+            interval,
+            sender_interval,
+            windows,
+            packets,
+            is_on,
+            ..Recorder::default()
+        }
     }
 
     /// Whether a series is lost, so that there is no use in going on.
     pub(crate) fn is_broken(&self) -> bool {
         let series = self.series.is_broken() || self.flow_series.is_broken() || self.trace.is_broken();
+        let series = series || self.sender_series.is_broken();
         let of_meters = self.in_windows.is_broken() || self.of_packets.is_broken();
         let of_switches = self.observations.is_broken() || self.switch_gaps.is_broken();
         let of_switches = of_switches || self.decided.is_broken();

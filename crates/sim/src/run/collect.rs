@@ -173,6 +173,7 @@ pub(crate) fn collect(
     collect_windows(world, &mut nodes, end, &mut records);
     records.samples = world.recorder.series.finish_by(end)?;
     records.flow_samples = world.recorder.flow_series.finish_by(end)?;
+    records.sender_samples = world.recorder.sender_series.finish_by(end)?;
     records.trace = world.recorder.trace.finish()?;
     let gaps = world.recorder.gaps.finish()?;
     records.gaps = world.gaps.are_counted.then_some(gaps);

@@ -20,11 +20,6 @@ impl Sender {
         self.content.offer(self.next, unsent.0, transport.options.mtu.0);
     }
 
-    /// Bytes on the wire that it may have unacknowledged; `u64::MAX`: as many as it likes.
-    pub fn window(&self) -> u64 {
-        self.gate.window()
-    }
-
     /// Its smoothed round-trip time; before the first sample that of the idle path.
     pub fn rtt(&self) -> Time {
         self.rtt.smoothed().unwrap_or(self.base_rtt)
