@@ -283,7 +283,7 @@ impl<Q: Queueing> Handler<World> for AtSwitch<'_, Q> {
 
     #[inline(always)]
     fn prepare(&mut self, messages: impl Unhandled<World>) {
-        self.switch.prepare(self.world, messages);
+        self.switch.prepare(self.world, self.id, messages);
     }
 
     // Inlined into the engine's loop, so that a packet at a switch costs no call; hosts are the rarer case.

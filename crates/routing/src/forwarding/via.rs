@@ -1,12 +1,14 @@
 //! Over an intermediate switch: minimal paths on both sides of it.
 
-use netloom_topology::{Network, NodeId};
+use netloom_topology::{HostId, Network, NodeId, PortId};
 use netloom_units::{Invalid, narrow};
 use rand::Rng;
 
-use super::minimal::RouteTable;
+use super::Place;
+use super::minimal::{InRow, RouteTable};
 use crate::selector::random::below;
 use crate::selector::valiant::{Intermediate, Valiant};
+use crate::tag::{Phase, Tag};
 
 /// The intermediate switches of a network. Switches with hosts are named by their index in the [`RouteTable`].
 #[derive(Clone, Debug)]
@@ -101,9 +103,46 @@ impl Intermediates {
     /// Whether a packet from switch `from` has done the first part of its way, to `towards`, at switch `here`.
     #[inline]
     pub fn is_passed(&self, table: &RouteTable, from: u32, towards: u32, here: NodeId) -> bool {
-        let group = self.group(towards);
-        let enters = self.group(from) != group && self.group_of_switch(here) == group;
-        enters || table.edge_switch(towards) == here
+        self.enters(from, towards, self.group_of_switch(here)) || table.edge_switch(towards) == here
+    }
+
+    /// Whether a packet from switch `from` that comes to a switch of group `here` has come into the group of `towards` from another one.
+    #[inline(always)]
+    fn enters(&self, from: u32, towards: u32, here: u32) -> bool {
+        self.group(towards) == here && self.group(from) != here
+    }
+}
+
+/// How one switch carries data on that may go over intermediate switches, for many of them one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ViaFrom<'t> {
+    via: &'t Intermediates,
+    table: &'t RouteTable,
+    routes: InRow<'t>,
+    /// The group of the switch.
+    group: u32,
+}
+
+impl<'t> ViaFrom<'t> {
+    #[inline(always)]
+    pub(super) fn new(via: &'t Intermediates, table: &'t RouteTable, Place { here, row }: Place) -> Self {
+        ViaFrom { via, table, routes: table.in_row(row), group: via.group_of_switch(here) }
+    }
+
+    /// The ports by which a packet between two hosts goes on, and the tag that it carries on.
+    #[inline(always)]
+    pub(crate) fn of(&self, (src, dst): (HostId, HostId), tag: Tag) -> (&'t [PortId], Tag) {
+        let towards = match tag.phase() {
+            Phase::Minimal => return (self.routes.ports(dst), tag),
+            // As `Intermediates::is_passed` has it.
+            Phase::Towards(edge) if self.via.enters(self.table.edge_of(src), edge, self.group) => &[],
+            Phase::Towards(edge) => self.routes.ports_towards(edge),
+        };
+        match towards {
+            // It is passed, or out of reach, and the destination may not be.
+            [] => (self.routes.ports(dst), tag.passed()),
+            ports => (ports, tag),
+        }
     }
 }
 

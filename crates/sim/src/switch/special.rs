@@ -1,8 +1,8 @@
-//! Switches with protocols, paths other than minimal ones, samples or changing routes.
+//! Switches with protocols, samples or changing routes.
 
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
-use netloom_routing::{FastPath, PacketContext, Place};
+use netloom_routing::FastPath;
 use netloom_topology::PortId;
 use netloom_units::Time;
 
@@ -11,7 +11,6 @@ use crate::message::Message;
 use crate::protocol::at_switches::{Handling, Route};
 use crate::protocol::{at_switches, facts};
 use crate::switch::queueing::Queueing;
-use crate::switch::view::{PortsAt, header_of, take};
 use crate::switch::{Duties, Switch};
 use crate::world::World;
 
@@ -64,7 +63,7 @@ impl Switch {
         }
     }
 
-    /// Sends a packet on, where protocols may have a say, with paths other than minimal ones, and all that few runs need.
+    /// Sends a packet on, where protocols may have a say, and with all that few runs need.
     #[inline(never)]
     pub(crate) fn forward_specially<Q: Queueing>(
         &mut self,
@@ -153,17 +152,8 @@ impl Switch {
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
     ) -> PortId {
-        let Ctx { world, id, .. } = *ctx;
-        let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
-        if forwarding.is_minimal() {
-            return self.choose(ctx, forwarding, packet);
-        }
-        let (header, place) = (header_of(world, packet), Place { here: id, row: self.row });
-        let Switch { ports, path_selector, draws, protocols, .. } = self;
-        let mut view = PortsAt { ports, reports: protocols.reports.as_deref(), ctx: ctx.again() };
-        let hop =
-            path_selector.onward(PacketContext { forwarding, place, header: &header }, &mut view, draws);
-        take(packet, hop)
+        let forwarding = ctx.world.epochs.forwarding(self.epoch, &ctx.world.forwarding);
+        self.choose(ctx, forwarding, packet)
     }
 
     /// Goes by the routes of `now`. Where its ports have become other ones, what it knew of them is gone.
