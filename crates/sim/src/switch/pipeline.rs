@@ -8,6 +8,7 @@ use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
+use crate::protocol::at_switches::{self, TagReading};
 use crate::switch::Switch;
 use crate::switch::next_hop_cache::{CachedHop, NextHopHint};
 use crate::switch::view::{PortsAt, header_of, note_choice, take};
@@ -98,16 +99,6 @@ impl Switch {
     ) -> PortQueue {
         let port = self.choose(ctx, &ctx.world.forwarding, packet);
         self.ports.port_queue(port, packet, &ctx.world.rules)
-    }
-
-    /// The port of a packet for which none is known yet.
-    #[inline(never)]
-    pub(crate) fn choose_port(
-        &mut self,
-        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        packet: &mut Packet,
-    ) -> PortId {
-        self.choose(ctx, &ctx.world.forwarding, packet)
     }
 
     /// The port that a packet takes by these routes.
@@ -222,7 +213,7 @@ impl Switch {
     fn prepare_labelled(&mut self, world: &World, messages: impl Unhandled<World>) {
         let ways = Ways::of(self, world);
         messages.annotate(|message| match passing(message) {
-            Some(packet) if packet.is_data() => ways.labelled(packet),
+            Some(packet) if packet.is_data() => ways.labelled(packet, packet.tag),
             Some(packet) => ways.hashed(packet),
             None => NextHopHint::NONE,
         });
@@ -289,6 +280,33 @@ impl Switch {
                 Some(queue) => NextHopHint::of(PortQueue { port, queue }),
                 None => NextHopHint::of(ports.port_queue(port, packet, &world.rules)),
             }
+        });
+    }
+
+    /// Attaches hints where a protocol has a say in routes, as far as [it lets](TagReading) tags be read.
+    #[inline(never)]
+    pub(crate) fn prepare_read(&mut self, world: &World, messages: impl Unhandled<World>) {
+        self.ports.prefetch_first();
+        let Some(TagReading { label, hashed }) = at_switches::reads(world) else {
+            return messages.annotate(|_| NextHopHint::NONE);
+        };
+        let Switch { ports, path_selector, row, next_hops, .. } = self;
+        let (next_hops, routes) = (next_hops.all(), world.forwarding.table().in_row(*row));
+        let ways = Ways { rules: &world.rules, ports, path_selector, routes };
+        messages.annotate(|message| {
+            let Some(packet) = passing(message) else { return NextHopHint::NONE };
+            let tag = packet.tag;
+            if packet.is_data() {
+                // What its first switch will write is not known yet.
+                let behind_first = packet.trail.hops() > 1;
+                return if behind_first { ways.labelled(packet, tag & label) } else { NextHopHint::NONE };
+            }
+            packet.tag &= hashed;
+            let cached =
+                next_hops.of(packet, |packet| CachedHop::hashed(world, ways.path_selector, *row, packet));
+            let hint = cached.port_queue.hint(packet, ways.ports, world);
+            packet.tag = tag;
+            hint
         });
     }
 
@@ -364,13 +382,13 @@ impl<'a> Ways<'a> {
         self.leaving_by(port, packet)
     }
 
-    /// Of a data packet whose label says its port.
+    /// Of a data packet whose port a label says.
     #[inline(always)]
-    fn labelled(&self, packet: &mut Packet) -> NextHopHint {
+    fn labelled(&self, packet: &mut Packet, label: u32) -> NextHopHint {
         let port = match self.routes.only_port(packet.dst) {
             Ok(port) => port,
             Err(set) => {
-                let port = self.path_selector.labelled(packet.tag, self.routes.several(set));
+                let port = self.path_selector.labelled(label, self.routes.several(set));
                 packet.note_port(port);
                 port
             }

@@ -15,6 +15,7 @@ use crate::protocol::declaration::{answer_to, signal_about};
 use crate::protocol::flowcut::Flowcut;
 use crate::protocol::packets::{FLOW_ACK, XOFF, XON};
 use crate::switch::Switch;
+use crate::switch::next_hop_cache::NextHopHint;
 use crate::switch::view::{PortsAt, header_of, take};
 use crate::world::World;
 
@@ -33,11 +34,17 @@ impl SwitchProtocol for Flowcut {
     }
 
     #[inline(always)]
-    fn route(switch: &mut Switch, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> Route {
-        match packet.is_data() && switch.path_selector.counts_flight() {
-            true => Route::Port(switch.count_data(ctx, packet)),
-            false => Route::Open,
+    fn route(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        _: NextHopHint,
+    ) -> Route {
+        if !packet.is_data() || !switch.path_selector.counts_flight() {
+            return Route::Open;
         }
+        let port = switch.count_data(ctx, packet);
+        Route::To(switch.ports.port_queue(port, packet, &ctx.world.rules))
     }
 }
 
