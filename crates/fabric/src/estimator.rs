@@ -216,6 +216,21 @@ mod tests {
 
     proptest! {
         #[test]
+        fn counting_and_looking_at_once_is_both(
+            gaps in prop::collection::vec((0..5000u64, 1..9000u16), 1..200),
+            discount in 0.01..1.0f64,
+        ) {
+            let mut both = RateEstimator::new(ns(700), discount, true);
+            let mut each = both.clone();
+            let mut now = 0;
+            for (gap, size) in gaps {
+                now += gap;
+                each.count_routed(ns(now), size);
+                prop_assert_eq!(both.utilisation_with(ns(now), size, RATE), each.utilisation(ns(now), RATE));
+            }
+        }
+
+        #[test]
         fn looks_change_nothing(
             gaps in prop::collection::vec((1..5000u64, 1..9000u16, any::<bool>()), 1..200),
             discount in 0.01..1.0f64,

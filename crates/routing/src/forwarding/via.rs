@@ -160,7 +160,8 @@ mod tests {
     use super::*;
     use crate::forwarding::{Forwarding, TagSpace};
     use crate::hash::region;
-    use crate::header::{Carries, Header};
+    use crate::header::{Carries, Header, Hop};
+    use crate::path_selector::SwitchPathSelector;
     use crate::preset;
     use crate::selector::Selector;
     use netloom_topology::{BuildContext, Dragonfly, HyperX, SlimFly, Topology};
@@ -255,6 +256,56 @@ mod tests {
             crossed.insert(groups[1]);
         }
         assert_eq!(crossed.len(), 9);
+    }
+
+    /// What is computed for many packets one after the other is what each of them does alone.
+    #[test]
+    fn data_on_their_way_go_as_intermediates_and_tables_say() {
+        let dragonfly = Topology::Dragonfly(Dragonfly { hosts_per_switch: Some(2), ..Dragonfly::default() });
+        for (topology, scheme) in [(dragonfly.clone(), "valiant"), (dragonfly, "par"), (slim_fly(), "ugal-l")]
+        {
+            let network = topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
+            let (scheme, mut random) = (preset::find(scheme).unwrap().routing(), Pcg64Mcg::new(5));
+            let forwarding = Forwarding::build(&scheme, &network, |_| false, 1).unwrap();
+            let selector = SwitchPathSelector::new(&scheme, 1, true, false, &mut random);
+            let table = forwarding.table();
+            let via = forwarding.alternatives().map_or_else(
+                || match forwarding.tags(0, 1) {
+                    TagSpace::Via { via, .. } => via,
+                    _ => unreachable!("there are intermediate switches"),
+                },
+                |alternatives| alternatives.via(),
+            );
+            let mut decided = 0;
+            for _ in 0..20_000 {
+                let [src, dst] = [0; 2].map(|_: u32| below(network.hosts() as usize, &mut random) as u32);
+                let here = network.hosts() + below(network.switches() as usize, &mut random) as u32;
+                let towards = Tag::towards(below(table.edges() as usize, &mut random) as u32);
+                let tag = [Tag::DIRECT, towards, towards.passed()][below(3, &mut random)];
+                let carries = Carries::Data;
+                let header = Header { src, dst, flow: 3, tag, bytes: 4160, payload: 4096, hops: 2, carries };
+                let hop = selector
+                    .on_detours(&forwarding, forwarding.place(here))
+                    .and_then(|on_detours| on_detours.hop(header.seen_by_hash()));
+                if forwarding.is_decided(here, &header) {
+                    decided += 1;
+                    assert_eq!(hop, None);
+                    continue;
+                }
+                let (ports, on) = match tag.phase() {
+                    Phase::Towards(edge) if !via.is_passed(table, table.edge_of(src), edge, here) => {
+                        (table.towards_edge(here, edge).ports, tag)
+                    }
+                    _ => (table.candidates(here, dst).ports, tag.passed()),
+                };
+                let port = match ports {
+                    [only] => *only,
+                    several => selector.port_of_hash(header.seen_by_hash(), several),
+                };
+                assert_eq!(hop, Some(Hop { port, tag: on }), "{header:?} at {here}");
+            }
+            assert_eq!(decided > 0, forwarding.alternatives().is_some_and(|ways| ways.is_progressive()));
+        }
     }
 
     #[test]

@@ -50,6 +50,11 @@ pub enum FastPath {
 }
 
 impl FastPath {
+    /// Whether all but data go by their hash among minimal ports.
+    pub fn hashes_others(self) -> bool {
+        matches!(self, FastPath::Hash | FastPath::Label | FastPath::Spray | FastPath::Decide)
+    }
+
     /// Whether choices may depend on the loads of ports.
     pub fn looks_at_ports(self) -> bool {
         matches!(self, FastPath::Decide | FastPath::Detour | FastPath::None)

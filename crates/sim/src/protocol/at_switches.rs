@@ -35,9 +35,9 @@ pub(crate) enum Route {
 /// What switches behind a packet's first one read of its tag to see how it leaves. Beside that there may be anything.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TagReading {
-    /// The bits of data in which the label of their path is.
-    pub(crate) label: u32,
-    /// The bits of other packets that are hashed.
+    /// The bits of data in which the label of their path is; none where tags do not say how data leave.
+    pub(crate) label: Option<u32>,
+    /// The bits of what else hosts send that are hashed.
     pub(crate) hashed: u32,
 }
 
@@ -54,7 +54,7 @@ pub(crate) trait SwitchProtocol: Protocol {
         unreachable!("{timer:?} is a host's")
     }
 
-    /// How switches [read tags](TagReading) before packets are handled, if this protocol has its own words in them.
+    /// How switches [read tags](TagReading) before packets are handled, where this protocol takes part.
     #[inline(always)]
     fn reads(_: &World) -> Option<TagReading> {
         None
@@ -107,7 +107,7 @@ macro_rules! dispatch {
             }
         }
 
-        /// How switches read tags in which a protocol has its own words; none if no protocol has.
+        /// How switches read tags where a protocol takes part; none if nothing is to be read before packets are handled.
         pub(crate) fn reads(world: &World) -> Option<TagReading> {
             None$(.or($Protocol::reads(world)))*
         }

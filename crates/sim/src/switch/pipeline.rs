@@ -9,6 +9,7 @@ use netloom_units::Time;
 use crate::ctx::Ctx;
 use crate::message::Message;
 use crate::protocol::at_switches::{self, TagReading};
+use crate::protocol::is_of_host;
 use crate::switch::Switch;
 use crate::switch::next_hop_cache::{CachedHop, NextHopHint};
 use crate::switch::view::{PortsAt, header_of, note_choice, take};
@@ -287,7 +288,8 @@ impl Switch {
     #[inline(never)]
     pub(crate) fn prepare_read(&mut self, world: &World, messages: impl Unhandled<World>) {
         self.ports.prefetch_first();
-        let Some(TagReading { label, hashed }) = at_switches::reads(world) else {
+        let hashes_others = self.path_selector.fast_path().hashes_others();
+        let Some(TagReading { label, hashed }) = at_switches::reads(world).filter(|_| hashes_others) else {
             return messages.annotate(|_| NextHopHint::NONE);
         };
         let Switch { ports, path_selector, row, next_hops, .. } = self;
@@ -298,8 +300,11 @@ impl Switch {
             let tag = packet.tag;
             if packet.is_data() {
                 // What its first switch will write is not known yet.
-                let behind_first = packet.trail.hops() > 1;
-                return if behind_first { ways.labelled(packet, tag & label) } else { NextHopHint::NONE };
+                let label = label.filter(|_| packet.trail.hops() > 1);
+                return label.map_or(NextHopHint::NONE, |label| ways.labelled(packet, tag & label));
+            }
+            if !is_of_host(packet.kind) {
+                return NextHopHint::NONE;
             }
             packet.tag &= hashed;
             let cached =

@@ -113,7 +113,8 @@ impl Switch {
         packet: &mut Packet,
         hint: NextHopHint,
     ) -> Option<PortQueue> {
-        if at_switches::on_packet(self, ctx, packet) == Handling::Taken {
+        // Packets that protocols may take have no hint.
+        if hint == NextHopHint::NONE && at_switches::on_packet(self, ctx, packet) == Handling::Taken {
             return None;
         }
         match at_switches::route(self, ctx, packet, hint) {

@@ -11,8 +11,7 @@ use crate::path::labels;
 use crate::protocol::at_hosts::HostProtocol;
 use crate::protocol::at_switches::{Route, SwitchProtocol, TagReading};
 use crate::protocol::conga::Conga;
-use crate::protocol::declaration::Origin;
-use crate::protocol::facts;
+use crate::protocol::is_of_host;
 use crate::switch::Switch;
 use crate::switch::next_hop_cache::NextHopHint;
 use crate::switch::view::{PortsAt, header_of};
@@ -23,7 +22,10 @@ impl HostProtocol for Conga {}
 impl SwitchProtocol for Conga {
     fn reads(world: &World) -> Option<TagReading> {
         // Others than data go by the header's hash, in which there is no path.
-        world.routing.conga().map(|conga| TagReading { label: conga.layout().label(u32::MAX), hashed: 0 })
+        world
+            .routing
+            .conga()
+            .map(|conga| TagReading { label: Some(conga.layout().label(u32::MAX)), hashed: 0 })
     }
 
     #[inline(always)]
@@ -154,5 +156,5 @@ impl Switch {
 /// Whether a packet carries feedback. What switches make has no first switch that could give it a report.
 fn tells(config: &Config, packet: &Packet) -> bool {
     let carries = packet.is_data() || config.feedback == Feedback::All;
-    carries && facts(packet.kind).origin == Origin::Host
+    carries && is_of_host(packet.kind)
 }

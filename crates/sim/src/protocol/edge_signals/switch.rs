@@ -41,7 +41,7 @@ impl SwitchProtocol for EdgeSignals {
     }
 
     fn reads(world: &World) -> Option<TagReading> {
-        world.routing.has_edges().then_some(TagReading { label: label_of(u32::MAX), hashed: u32::MAX })
+        world.routing.has_edges().then_some(TagReading { label: Some(label_of(u32::MAX)), hashed: u32::MAX })
     }
 
     #[inline(always)]

@@ -10,7 +10,7 @@ use netloom_units::{Bytes, Time};
 
 use crate::ctx::Ctx;
 use crate::message::Message;
-use crate::protocol::at_switches::{Handling, Route, SwitchProtocol};
+use crate::protocol::at_switches::{Handling, Route, SwitchProtocol, TagReading};
 use crate::protocol::declaration::{answer_to, signal_about};
 use crate::protocol::flowcut::Flowcut;
 use crate::protocol::packets::{FLOW_ACK, XOFF, XON};
@@ -31,6 +31,11 @@ impl SwitchProtocol for Flowcut {
         }
         switch.on_flow_ack(ctx, packet);
         Handling::Taken
+    }
+
+    fn reads(world: &World) -> Option<TagReading> {
+        // Data are counted first.
+        world.routing.counted_flowcuts().map(|_| TagReading { label: None, hashed: u32::MAX })
     }
 
     #[inline(always)]
