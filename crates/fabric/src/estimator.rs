@@ -21,9 +21,10 @@ pub(crate) struct RateEstimator {
     period: Time,
     /// What a period leaves of the register, in parts of 2³².
     keeps: u64,
-    /// Bytes, with the losses of this many periods.
+    /// Bytes, with the losses of all periods that end before `next`.
     register: u64,
-    periods: u64,
+    /// When it next loses something, if it holds anything.
+    next: Time,
     /// The last packet to start, and when. It counts from the next picosecond on: whether a packet starts in the very instant of a look
     /// depends on what else that instant brings.
     last: (Time, u64),
@@ -42,7 +43,7 @@ impl RateEstimator {
             period,
             keeps: ONE - loses,
             register: 0,
-            periods: 0,
+            next: period,
             last: (Time::ZERO, 0),
             full: (Rate(0), 1),
             counts_routed,
@@ -75,10 +76,25 @@ impl RateEstimator {
     /// How much of a link of this rate has been used, in parts of [`FULL`].
     #[inline(always)]
     pub(crate) fn utilisation(&mut self, now: Time, rate: Rate) -> u64 {
-        if self.last.0 < now {
+        if self.last.1 > 0 && self.last.0 < now {
             self.settle();
         }
         self.pass(now);
+        self.share(rate)
+    }
+
+    /// [`Self::count_routed`], then [`Self::utilisation`], where it is [such packets](Self::counts_sent) that count.
+    #[inline(always)]
+    pub(crate) fn utilisation_with(&mut self, now: Time, bytes: u16, rate: Rate) -> u64 {
+        debug_assert!(self.counts_routed && self.last.1 == 0, "nothing else counts");
+        self.pass(now);
+        self.register += u64::from(bytes);
+        self.share(rate)
+    }
+
+    /// How much of a link of this rate what it holds is, in parts of [`FULL`].
+    #[inline(always)]
+    fn share(&mut self, rate: Rate) -> u64 {
         if self.full.0 != rate {
             self.full = (rate, self.at_rest(rate));
         }
@@ -108,17 +124,24 @@ impl RateEstimator {
     }
 
     /// The register loses what it loses until an instant.
-    #[expect(clippy::cast_possible_truncation, reason = "less than before")]
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self, until: Time) {
-        let periods = until.0 / self.period.0;
-        for _ in self.periods..periods {
+        if until >= self.next {
+            self.pass_periods(until);
+        }
+    }
+
+    /// The same of one period or more.
+    #[expect(clippy::cast_possible_truncation, reason = "less than before")]
+    fn pass_periods(&mut self, until: Time) {
+        let periods = (until - self.next).0 / self.period.0 + 1;
+        for _ in 0..periods {
             if self.register == 0 {
                 break;
             }
             self.register = ((u128::from(self.register) * u128::from(self.keeps)) >> 32) as u64;
         }
-        self.periods = self.periods.max(periods);
+        self.next = Time(self.next.0.saturating_add(periods.saturating_mul(self.period.0)));
     }
 
     /// rate × period / discount, at least a byte.
@@ -192,6 +215,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn counting_and_looking_at_once_is_both(
+            gaps in prop::collection::vec((0..5000u64, 1..9000u16), 1..200),
+            discount in 0.01..1.0f64,
+        ) {
+            let mut both = RateEstimator::new(ns(700), discount, true);
+            let mut each = both.clone();
+            let mut now = 0;
+            for (gap, size) in gaps {
+                now += gap;
+                each.count_routed(ns(now), size);
+                prop_assert_eq!(both.utilisation_with(ns(now), size, RATE), each.utilisation(ns(now), RATE));
+            }
+        }
+
         #[test]
         fn looks_change_nothing(
             gaps in prop::collection::vec((1..5000u64, 1..9000u16, any::<bool>()), 1..200),

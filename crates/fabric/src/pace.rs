@@ -29,6 +29,7 @@ impl Pace {
     }
 
     /// The rate; `None` for [`Self::NONE`].
+    #[inline]
     pub(crate) fn rate(self) -> Option<Rate> {
         let common = SLOWEST.checked_div(u64::from(self.picoseconds))?;
         Some(Rate(common * u64::from(self.bytes)))

@@ -210,8 +210,9 @@ impl Model for World {
                 Duties::Observed => take!(AtSwitch::<Drops<true>>::new(self, switch, id)),
                 Duties::Trims => take!(AtSwitch::<Trims>::new(self, switch, id)),
                 Duties::Lossless => take!(AtSwitch::<KeepsAll>::new(self, switch, id)),
-                Duties::Routes | Duties::Special => {
-                    by_queueing!(self.rules, Q => take!(AtSpecial::<Q>::new(self, switch, id)));
+                Duties::Routes => by_queueing!(self.rules, Q => take!(AtRoutes::<Q>::new(self, switch, id))),
+                Duties::Special => {
+                    by_queueing!(self.rules, Q => take!(AtSpecial::<Q>::new(self, switch, id)))
                 }
             },
             Node::Host(host) => host.handle(&mut Ctx::new(self, id, at, out), message),
@@ -283,7 +284,7 @@ impl<Q: Queueing> Handler<World> for AtSwitch<'_, Q> {
 
     #[inline(always)]
     fn prepare(&mut self, messages: impl Unhandled<World>) {
-        self.switch.prepare(self.world, messages);
+        self.switch.prepare(self.world, self.id, messages);
     }
 
     // Inlined into the engine's loop, so that a packet at a switch costs no call; hosts are the rarer case.
@@ -307,6 +308,42 @@ impl<Q: Queueing> Handler<World> for AtSwitch<'_, Q> {
     #[inline(always)]
     fn finish(&mut self, last: Time) {
         self.switch.last_event = last;
+    }
+}
+
+/// A switch in whose routes protocols have a part.
+struct AtRoutes<'a, Q> {
+    world: &'a World,
+    switch: &'a mut Switch,
+    id: NodeIndex,
+    queueing: PhantomData<Q>,
+}
+
+impl<'a, Q> AtRoutes<'a, Q> {
+    fn new(world: &'a World, switch: &'a mut Switch, id: NodeIndex) -> Self {
+        AtRoutes { world, switch, id, queueing: PhantomData }
+    }
+}
+
+impl<Q: Queueing> Handler<World> for AtRoutes<'_, Q> {
+    #[inline(always)]
+    fn prepare(&mut self, messages: impl Unhandled<World>) {
+        self.switch.prepare_read(self.world, messages);
+    }
+
+    #[inline(always)]
+    fn handle(
+        &mut self,
+        Due { at, .. }: Due,
+        message: &mut Message,
+        hint: NextHopHint,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let ctx = &mut Ctx::new(self.world, self.id, at, out);
+        match message {
+            Message::Packet(packet) => self.switch.forward_routed::<Q>(ctx, packet, hint),
+            timer => self.switch.on_timer(&mut ctx.again(), timer),
+        }
     }
 }
 
@@ -394,7 +431,8 @@ fn run_other_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Ba
             Duties::Lossless => run_switch_batch::<KeepsAll>(world, switch, id, batch),
             Duties::Trims => run_switch_batch::<Trims>(world, switch, id, batch),
             Duties::Observed => run_switch_batch::<Drops<true>>(world, switch, id, batch),
-            Duties::Plain | Duties::Routes | Duties::Special => run_rare_batch(world, node, id, batch),
+            Duties::Routes => by_queueing!(world.rules, Q => run_routes_batch::<Q>(world, switch, id, batch)),
+            Duties::Plain | Duties::Special => run_rare_batch(world, node, id, batch),
         },
         other => run_rare_batch(world, other, id, batch),
     }
@@ -408,6 +446,16 @@ fn run_switch_batch<Q: Queueing>(
     batch: impl Batch<World>,
 ) {
     batch.run(&mut AtSwitch::<Q>::new(world, switch, id));
+}
+
+#[inline(never)]
+fn run_routes_batch<Q: Queueing>(
+    world: &World,
+    switch: &mut Switch,
+    id: NodeIndex,
+    batch: impl Batch<World>,
+) {
+    batch.run(&mut AtRoutes::<Q>::new(world, switch, id));
 }
 
 #[inline(never)]

@@ -396,6 +396,7 @@ impl Port {
     }
 
     /// The channel's rate, as of the last look at its changes.
+    #[inline]
     pub(crate) fn rate(&self) -> Rate {
         self.pace.rate().or_else(|| self.odd().map(|odd| odd.rate)).unwrap_or_default()
     }

@@ -66,8 +66,7 @@ impl Ports {
         let state = &mut self.ports[usize::from(port)];
         let rate = state.rate();
         if let Some(estimator) = state.own_special_mut().and_then(Special::routed_estimator) {
-            estimator.count_routed(now, size);
-            return estimator.utilisation(now, rate);
+            return estimator.utilisation_with(now, size, rate);
         }
         self.count_routed(port, now, size);
         self.utilisation_by_sent(port, now, at.rules, at.wire)

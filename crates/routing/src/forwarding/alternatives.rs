@@ -1,6 +1,6 @@
 //! The ways among which UGAL chooses: minimal ones, and ways over an intermediate switch, each with its hops.
 
-use netloom_topology::{Channel, ChannelId, Network, NodeId, PortId};
+use netloom_topology::{Channel, ChannelId, HostId, Network, NodeId, PortId};
 use netloom_units::{Invalid, narrow};
 use rand::Rng;
 
@@ -8,7 +8,7 @@ use super::Place;
 use super::layers::disconnected;
 use super::minimal::{Hops, RouteTable};
 use super::via::Intermediates;
-use crate::header::{Header, Hop, View};
+use crate::header::{Hop, View};
 use crate::path_selector::PacketContext;
 use crate::selector::random::below;
 use crate::selector::ugal::{Queue, Scales, Ugal};
@@ -146,14 +146,20 @@ impl Alternatives {
     }
 
     /// Whether a packet that comes to a switch behind its first one is decided again: it is on a minimal way and still in its group.
-    pub(crate) fn is_decided_again(&self, table: &RouteTable, here: NodeId, header: &Header) -> bool {
+    pub(crate) fn is_decided_again(
+        &self,
+        table: &RouteTable,
+        here: NodeId,
+        (src, dst): (HostId, HostId),
+        tag: Tag,
+    ) -> bool {
         if !self.config.progressive {
             return false;
         }
         let via = &self.via;
-        let (group, there) = (via.group(table.edge_of(header.src)), via.group(table.edge_of(header.dst)));
-        let is_minimal = match header.tag.phase() {
-            Phase::Minimal => header.tag == Tag::DIRECT,
+        let (group, there) = (via.group(table.edge_of(src)), via.group(table.edge_of(dst)));
+        let is_minimal = match tag.phase() {
+            Phase::Minimal => tag == Tag::DIRECT,
             Phase::Towards(edge) => via.group(edge) == there,
         };
         is_minimal && group != there && via.group_of_switch(here) == group

@@ -266,15 +266,6 @@ impl RouteTable {
         self.towards_edge_in_row(self.row_number(switch), edge)
     }
 
-    /// [`Self::towards_edge`] of a switch that remembers its [`Self::row`].
-    #[inline]
-    pub(crate) fn towards_edge_from(&self, row: Row, edge: u32) -> Candidates<'_> {
-        match edge == row.edge {
-            true => Candidates { ports: &[], set: u32::MAX },
-            false => self.candidates_of(row, edge),
-        }
-    }
-
     /// The ports of a switch on minimal paths to any of up to 64 edge switches, in order, and to which of these; none lead to itself. The edge switches are those of a block:
     /// they begin with a multiple of 64.
     pub(crate) fn towards_block(&self, switch: NodeId, block: Range<u32>, ports: &mut Vec<(PortId, u64)>) {
@@ -404,7 +395,28 @@ pub struct InRow<'t> {
     sets: &'t PortSets,
 }
 
-impl InRow<'_> {
+impl<'t> InRow<'t> {
+    /// The ports on minimal paths to `host`.
+    #[inline(always)]
+    pub(crate) fn ports(&self, host: HostId) -> &'t [PortId] {
+        match self.table.edge_of(host) {
+            edge if edge == self.edge => std::slice::from_ref(&self.table.last_port[host as usize]),
+            edge => self.ports_of(edge),
+        }
+    }
+
+    /// The ports on minimal paths to an edge switch; none at that switch itself.
+    #[inline(always)]
+    pub(crate) fn ports_towards(&self, edge: u32) -> &'t [PortId] {
+        if edge == self.edge { &[] } else { self.ports_of(edge) }
+    }
+
+    /// The same to another edge switch.
+    #[inline(always)]
+    fn ports_of(&self, edge: u32) -> &'t [PortId] {
+        self.sets.at(self.set_of.at(self.start + edge as usize))
+    }
+
     /// The only port on minimal paths to `host`; if there is not one, the number of their [set](RouteTable::set).
     ///
     /// # Errors

@@ -27,13 +27,14 @@ use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
 use netloom_units::{Invalid, narrow};
 use rand::Rng;
 
-use alternatives::Alternatives;
+pub(crate) use alternatives::Alternatives;
 use channels::{DATELINE_VCS, VcRule};
 pub use layers::Layers;
 use layers::live_graph;
 pub use minimal::{InRow, RouteTable, Row, Unreachable};
 use paths::Paths;
 pub use via::Intermediates;
+pub(crate) use via::ViaFrom;
 
 use crate::header::{Carries, Header, Hop};
 use crate::scheme::{Placement, Routing};
@@ -342,7 +343,12 @@ impl Forwarding {
             Beyond::Weighed(alternatives) => {
                 header.is_first()
                     || header.carries == Carries::Data
-                        && alternatives.is_decided_again(&self.table, here, header)
+                        && alternatives.is_decided_again(
+                            &self.table,
+                            here,
+                            (header.src, header.dst),
+                            header.tag,
+                        )
             }
         }
     }
@@ -447,25 +453,26 @@ impl Forwarding {
 
     /// The ports of a packet over an intermediate switch, and the tag that it carries on.
     #[inline(always)]
-    fn part_of_way(&self, via: &Intermediates, place: Place, header: &Header) -> (&[PortId], Tag) {
-        let (Place { here, row }, tag) = (place, header.tag);
-        let minimal = || self.table.candidates_in_row(row, header.dst).ports;
-        if header.carries != Carries::Data {
-            return (minimal(), tag);
+    fn part_of_way<'t>(
+        &'t self,
+        via: &'t Intermediates,
+        place: Place,
+        header: &Header,
+    ) -> (&'t [PortId], Tag) {
+        match header.carries {
+            Carries::Data => ViaFrom::new(via, &self.table, place).of((header.src, header.dst), header.tag),
+            _ => (self.table.candidates_in_row(place.row, header.dst).ports, header.tag),
         }
-        match tag.phase() {
-            Phase::Minimal => (minimal(), tag),
-            Phase::Towards(edge)
-                if via.is_passed(&self.table, self.table.edge_of(header.src), edge, here) =>
-            {
-                (minimal(), tag.passed())
-            }
-            Phase::Towards(edge) => match self.table.towards_edge_from(row, edge).ports {
-                // It is out of reach; the destination may not be.
-                [] => (minimal(), tag.passed()),
-                ports => (ports, tag),
-            },
-        }
+    }
+
+    /// How a switch carries data on that may go over intermediate switches; none if none do.
+    pub(crate) fn via_from(&self, place: Place) -> Option<ViaFrom<'_>> {
+        let via = match &self.beyond {
+            Beyond::Nothing | Beyond::Layers(_) | Beyond::Paths(_) => return None,
+            Beyond::Via(via) => via,
+            Beyond::Weighed(alternatives) => alternatives.via(),
+        };
+        Some(ViaFrom::new(via, &self.table, place))
     }
 
     /// The rule by which packets change virtual channels in a run with these routes, one set of them after the other.

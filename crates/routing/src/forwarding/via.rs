@@ -1,12 +1,14 @@
 //! Over an intermediate switch: minimal paths on both sides of it.
 
-use netloom_topology::{Network, NodeId};
+use netloom_topology::{HostId, Network, NodeId, PortId};
 use netloom_units::{Invalid, narrow};
 use rand::Rng;
 
-use super::minimal::RouteTable;
+use super::Place;
+use super::minimal::{InRow, RouteTable};
 use crate::selector::random::below;
 use crate::selector::valiant::{Intermediate, Valiant};
+use crate::tag::{Phase, Tag};
 
 /// The intermediate switches of a network. Switches with hosts are named by their index in the [`RouteTable`].
 #[derive(Clone, Debug)]
@@ -101,9 +103,46 @@ impl Intermediates {
     /// Whether a packet from switch `from` has done the first part of its way, to `towards`, at switch `here`.
     #[inline]
     pub fn is_passed(&self, table: &RouteTable, from: u32, towards: u32, here: NodeId) -> bool {
-        let group = self.group(towards);
-        let enters = self.group(from) != group && self.group_of_switch(here) == group;
-        enters || table.edge_switch(towards) == here
+        self.enters(from, towards, self.group_of_switch(here)) || table.edge_switch(towards) == here
+    }
+
+    /// Whether a packet from switch `from` that comes to a switch of group `here` has come into the group of `towards` from another one.
+    #[inline(always)]
+    fn enters(&self, from: u32, towards: u32, here: u32) -> bool {
+        self.group(towards) == here && self.group(from) != here
+    }
+}
+
+/// How one switch carries data on that may go over intermediate switches, for many of them one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ViaFrom<'t> {
+    via: &'t Intermediates,
+    table: &'t RouteTable,
+    routes: InRow<'t>,
+    /// The group of the switch.
+    group: u32,
+}
+
+impl<'t> ViaFrom<'t> {
+    #[inline(always)]
+    pub(super) fn new(via: &'t Intermediates, table: &'t RouteTable, Place { here, row }: Place) -> Self {
+        ViaFrom { via, table, routes: table.in_row(row), group: via.group_of_switch(here) }
+    }
+
+    /// The ports by which a packet between two hosts goes on, and the tag that it carries on.
+    #[inline(always)]
+    pub(crate) fn of(&self, (src, dst): (HostId, HostId), tag: Tag) -> (&'t [PortId], Tag) {
+        let towards = match tag.phase() {
+            Phase::Minimal => return (self.routes.ports(dst), tag),
+            // As `Intermediates::is_passed` has it.
+            Phase::Towards(edge) if self.via.enters(self.table.edge_of(src), edge, self.group) => &[],
+            Phase::Towards(edge) => self.routes.ports_towards(edge),
+        };
+        match towards {
+            // It is passed, or out of reach, and the destination may not be.
+            [] => (self.routes.ports(dst), tag.passed()),
+            ports => (ports, tag),
+        }
     }
 }
 
@@ -121,7 +160,8 @@ mod tests {
     use super::*;
     use crate::forwarding::{Forwarding, TagSpace};
     use crate::hash::region;
-    use crate::header::{Carries, Header};
+    use crate::header::{Carries, Header, Hop};
+    use crate::path_selector::SwitchPathSelector;
     use crate::preset;
     use crate::selector::Selector;
     use netloom_topology::{BuildContext, Dragonfly, HyperX, SlimFly, Topology};
@@ -216,6 +256,56 @@ mod tests {
             crossed.insert(groups[1]);
         }
         assert_eq!(crossed.len(), 9);
+    }
+
+    /// What is computed for many packets one after the other is what each of them does alone.
+    #[test]
+    fn data_on_their_way_go_as_intermediates_and_tables_say() {
+        let dragonfly = Topology::Dragonfly(Dragonfly { hosts_per_switch: Some(2), ..Dragonfly::default() });
+        for (topology, scheme) in [(dragonfly.clone(), "valiant"), (dragonfly, "par"), (slim_fly(), "ugal-l")]
+        {
+            let network = topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
+            let (scheme, mut random) = (preset::find(scheme).unwrap().routing(), Pcg64Mcg::new(5));
+            let forwarding = Forwarding::build(&scheme, &network, |_| false, 1).unwrap();
+            let selector = SwitchPathSelector::new(&scheme, 1, true, false, &mut random);
+            let table = forwarding.table();
+            let via = forwarding.alternatives().map_or_else(
+                || match forwarding.tags(0, 1) {
+                    TagSpace::Via { via, .. } => via,
+                    _ => unreachable!("there are intermediate switches"),
+                },
+                |alternatives| alternatives.via(),
+            );
+            let mut decided = 0;
+            for _ in 0..20_000 {
+                let [src, dst] = [0; 2].map(|_: u32| below(network.hosts() as usize, &mut random) as u32);
+                let here = network.hosts() + below(network.switches() as usize, &mut random) as u32;
+                let towards = Tag::towards(below(table.edges() as usize, &mut random) as u32);
+                let tag = [Tag::DIRECT, towards, towards.passed()][below(3, &mut random)];
+                let carries = Carries::Data;
+                let header = Header { src, dst, flow: 3, tag, bytes: 4160, payload: 4096, hops: 2, carries };
+                let hop = selector
+                    .on_detours(&forwarding, forwarding.place(here))
+                    .and_then(|on_detours| on_detours.hop(header.seen_by_hash()));
+                if forwarding.is_decided(here, &header) {
+                    decided += 1;
+                    assert_eq!(hop, None);
+                    continue;
+                }
+                let (ports, on) = match tag.phase() {
+                    Phase::Towards(edge) if !via.is_passed(table, table.edge_of(src), edge, here) => {
+                        (table.towards_edge(here, edge).ports, tag)
+                    }
+                    _ => (table.candidates(here, dst).ports, tag.passed()),
+                };
+                let port = match ports {
+                    [only] => *only,
+                    several => selector.port_of_hash(header.seen_by_hash(), several),
+                };
+                assert_eq!(hop, Some(Hop { port, tag: on }), "{header:?} at {here}");
+            }
+            assert_eq!(decided > 0, forwarding.alternatives().is_some_and(|ways| ways.is_progressive()));
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The ports of packets on paths beyond minimal ones: over an intermediate switch, in a layer, along an explicit path.
 
+use netloom_topology::NodeId;
 use rand::Rng;
 
 use super::SwitchPathSelector;
-use crate::forwarding::{Forwarding, Place};
+use crate::forwarding::{Alternatives, Forwarding, Place, ViaFrom};
 use crate::header::{Carries, FlowRef, Header, Hop, View};
 use crate::selector::random::below;
 use crate::tag::Tag;
@@ -17,6 +18,39 @@ pub struct PacketContext<'a> {
     pub place: Place,
     /// The packet.
     pub header: &'a Header,
+}
+
+/// How one switch carries data on that are on their way over an intermediate switch, or past it, for many of them one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct OnDetours<'a> {
+    path_selector: &'a SwitchPathSelector,
+    forwarding: &'a Forwarding,
+    here: NodeId,
+    part: ViaFrom<'a>,
+    /// What decides again behind the first switch.
+    again: Option<&'a Alternatives>,
+}
+
+impl OnDetours<'_> {
+    /// The hop of a data packet behind its first switch, given [what a hash sees](Header::seen_by_hash) of it; none if this switch decides.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "halves of words: Header::seen_by_hash")]
+    pub fn hop(&self, seen: [u64; 2]) -> Option<Hop> {
+        let OnDetours { path_selector, forwarding, here, part, again } = self;
+        let (src, dst, tag) =
+            (seen[0] as u32, (seen[0] >> 32) as u32, Tag::from_bits((seen[1] >> 32) as u32));
+        let decides_again =
+            |again: &Alternatives| again.is_decided_again(forwarding.table(), *here, (src, dst), tag);
+        if path_selector.decides_ports || again.is_some_and(decides_again) {
+            return None;
+        }
+        let (ports, tag) = part.of((src, dst), tag);
+        let port = match *ports {
+            [only] => only,
+            _ => path_selector.port_of_hash(seen, ports),
+        };
+        Some(Hop { port, tag })
+    }
 }
 
 impl PacketContext<'_> {
@@ -37,7 +71,22 @@ impl SwitchPathSelector {
         if is_decided || self.decides_ports && header.carries == Carries::Data {
             return self.decide_path(packet, is_decided, view, random);
         }
+        self.named(packet)
+    }
+
+    /// The hop of a packet by what it names, a layer, a path or an intermediate switch, where this switch does not decide. Under [`FastPath::Named`](super::FastPath::Named) it depends on
+    /// nothing but what [a hash sees](Header::seen_by_hash) of the packet and on what it carries.
+    #[inline]
+    pub fn named(&self, packet: PacketContext<'_>) -> Hop {
+        let PacketContext { forwarding, place, header } = packet;
         forwarding.onward_from(place, header, |ports| self.hashed(header, ports))
+    }
+
+    /// How data go on here under [`FastPath::Detour`](super::FastPath::Detour); none under others.
+    pub fn on_detours<'a>(&'a self, forwarding: &'a Forwarding, place: Place) -> Option<OnDetours<'a>> {
+        let part = forwarding.via_from(place)?;
+        let again = forwarding.alternatives().filter(|alternatives| alternatives.is_progressive());
+        Some(OnDetours { path_selector: self, forwarding, here: place.here, part, again })
     }
 
     /// The hop of a packet at a switch that decides whether it goes over an intermediate one, or on the port by which it goes on, and keeps

@@ -29,7 +29,7 @@ mod tests;
 mod words;
 
 pub use counts::Decided;
-pub use detours::PacketContext;
+pub use detours::{OnDetours, PacketContext};
 pub(crate) use machines::{Machine, SwitchPlace};
 pub use nic::NicPathSelector;
 pub use roles::FastPath;

@@ -39,14 +39,25 @@ pub enum FastPath {
     Spray,
     /// A decision among several ports when the packet is handled.
     Decide,
+    /// By the layer or the path that it names, in any order of packets: beyond minimal ports, as [`SwitchPathSelector::named`] says.
+    ///
+    /// [`SwitchPathSelector::named`]: super::SwitchPathSelector::named
+    Named,
+    /// The same for data that name an intermediate switch, unless this switch decides when the packet is handled, as a packet's first one does; for all others by the hash.
+    Detour,
     /// Nothing is known before: a packet's role decides.
     None,
 }
 
 impl FastPath {
+    /// Whether all but data go by their hash among minimal ports.
+    pub fn hashes_others(self) -> bool {
+        matches!(self, FastPath::Hash | FastPath::Label | FastPath::Spray | FastPath::Decide)
+    }
+
     /// Whether choices may depend on the loads of ports.
     pub fn looks_at_ports(self) -> bool {
-        matches!(self, FastPath::Decide | FastPath::None)
+        matches!(self, FastPath::Decide | FastPath::Detour | FastPath::None)
     }
 }
 

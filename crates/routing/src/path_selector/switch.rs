@@ -17,7 +17,7 @@ use crate::header::{Candidates, Carries, Decisions, FlowKey, FlowRef, Header, Ho
 use crate::scheme::{Placement, Routing};
 use crate::selector::congestion::Uncongested;
 use crate::selector::random::below;
-use crate::selector::{ActiveSelector, PortContext, PortSelector, Query, SwitchContext, mod_k};
+use crate::selector::{ActiveSelector, PathSet, PortContext, PortSelector, Query, SwitchContext, mod_k};
 
 /// A scheme at work at a switch.
 #[derive(Clone, Debug)]
@@ -56,7 +56,11 @@ impl SwitchPathSelector {
         // Flowcuts are not remembered: their packets in flight are counted.
         let remembers = has_runs && scheme.granularity.facts().ends != Ends::WhenEmpty;
         SwitchPathSelector {
-            fast_path: roles.fast_path(),
+            fast_path: match scheme.selector.facts().paths {
+                PathSet::Minimal | PathSet::InOrder | PathSet::Labels => roles.fast_path(),
+                PathSet::Layers(_) | PathSet::KShortest(_) => FastPath::Named,
+                PathSet::Detours(_) | PathSet::Weighed(_) => FastPath::Detour,
+            },
             roles,
             hash: SwitchHash { function: scheme.hash, salt },
             stride,
@@ -111,7 +115,7 @@ impl SwitchPathSelector {
         self.roles.are_fixed()
     }
 
-    /// How ports are chosen before packets are handled, if all paths are minimal.
+    /// How ports are chosen before packets are handled.
     #[inline(always)]
     pub fn fast_path(&self) -> FastPath {
         self.fast_path

@@ -1,7 +1,7 @@
 //! What protocols do at switches that [hand packets to them](crate::protocol::state::ProtocolState::takes_part).
 
 use netloom_engine::Scheduler;
-use netloom_fabric::Packet;
+use netloom_fabric::{Packet, PortQueue};
 use netloom_topology::PortId;
 
 use crate::ctx::Ctx;
@@ -9,6 +9,8 @@ use crate::message::Message;
 use crate::protocol::declaration::Protocol;
 use crate::protocol::{Timer, packets};
 use crate::switch::Switch;
+use crate::switch::next_hop_cache::NextHopHint;
+use crate::world::World;
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +27,18 @@ pub(crate) enum Route {
     /// No protocol: routing does.
     Open,
     /// The protocol.
-    Port(PortId),
+    To(PortQueue),
     /// The protocol has seen to the packet.
     Taken,
+}
+
+/// What switches behind a packet's first one read of its tag to see how it leaves. Beside that there may be anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TagReading {
+    /// The bits of data in which the label of their path is; none where tags do not say how data leave.
+    pub(crate) label: Option<u32>,
+    /// The bits of what else hosts send that are hashed.
+    pub(crate) hashed: u32,
 }
 
 /// What a protocol does at a switch. All of it is optional.
@@ -43,9 +54,20 @@ pub(crate) trait SwitchProtocol: Protocol {
         unreachable!("{timer:?} is a host's")
     }
 
-    /// How any packet that goes on leaves the switch.
+    /// How switches [read tags](TagReading) before packets are handled, where this protocol takes part.
     #[inline(always)]
-    fn route(_: &mut Switch, _: &mut Ctx<'_, impl Scheduler<Message>>, _: &mut Packet) -> Route {
+    fn reads(_: &World) -> Option<TagReading> {
+        None
+    }
+
+    /// How any packet that goes on leaves the switch. The hint of one says how it leaves by its tag as it has been read.
+    #[inline(always)]
+    fn route(
+        _: &mut Switch,
+        _: &mut Ctx<'_, impl Scheduler<Message>>,
+        _: &mut Packet,
+        _: NextHopHint,
+    ) -> Route {
         Route::Open
     }
 
@@ -85,15 +107,21 @@ macro_rules! dispatch {
             }
         }
 
+        /// How switches read tags where a protocol takes part; none if nothing is to be read before packets are handled.
+        pub(crate) fn reads(world: &World) -> Option<TagReading> {
+            None$(.or($Protocol::reads(world)))*
+        }
+
         /// How a packet leaves a switch, if any protocol says so.
         #[inline(always)]
         pub(crate) fn route(
             switch: &mut Switch,
             ctx: &mut Ctx<'_, impl Scheduler<Message>>,
             packet: &mut Packet,
+            hint: NextHopHint,
         ) -> Route {
             $(
-                let route = $Protocol::route(switch, ctx, packet);
+                let route = $Protocol::route(switch, ctx, packet, hint);
                 if route != Route::Open {
                     return route;
                 }

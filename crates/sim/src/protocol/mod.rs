@@ -43,7 +43,7 @@ pub(crate) mod unreachable;
 use netloom_fabric::PacketKind;
 use netloom_units::Bytes;
 
-use crate::protocol::declaration::{PacketFacts, Parts, Protocol, WireSize, facts_in};
+use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSize, facts_in};
 
 macro_rules! declare {
     ($($module:ident::$Protocol:ident: $($kind:ident),* $(| $($own:ident),+)?;)*) => {
@@ -94,6 +94,21 @@ macro_rules! declare {
 }
 
 for_all_protocols!(declare);
+
+/// Whether hosts make packets of a kind.
+#[inline(always)]
+pub(crate) fn is_of_host(kind: PacketKind) -> bool {
+    const OF_HOSTS: u64 = {
+        let (mut bits, mut place) = (0, 0);
+        while place < ALL.0.len() {
+            let kind = ALL.0[place];
+            bits |= (matches!(facts(kind).origin, Origin::Host) as u64) << kind.index();
+            place += 1;
+        }
+        bits
+    };
+    OF_HOSTS >> kind.index() & 1 != 0
+}
 
 /// Whether a control packet says a sequence number of its flow, besides that of the data packet that it answers.
 pub(crate) fn says_seq(kind: PacketKind) -> bool {

@@ -90,10 +90,10 @@ impl Switch {
 /// `is_special`: it takes samples, measures gaps, reports loads, has links that are cut, changes its routes during the run, or has a protocol that handles packets before their queue. `part` is
 /// what protocols have in its routes.
 fn duties(world: &World, fast_path: FastPath, is_special: bool, part: Option<Part>) -> Duties {
-    let World { forwarding, rules, .. } = world;
+    let rules = &world.rules;
     if is_special {
         Duties::Special
-    } else if part.is_some() || !forwarding.is_minimal() {
+    } else if part.is_some() {
         Duties::Routes
     } else if rules.is_lossless() {
         Duties::Lossless

@@ -57,7 +57,7 @@ pub(crate) enum Duties {
     Trims,
     /// It obeys flow control, and that is all.
     Lossless,
-    /// Protocols take part in routing, or paths are not all minimal; with any kind of queueing.
+    /// Protocols take part in routing; with any kind of queueing.
     Routes,
     /// As [`Duties::Routes`], and it takes samples or traces, measures gaps, has links that are cut, reports loads, changes routes during the run, or has a protocol that handles packets before their
     /// queue.

@@ -2,7 +2,7 @@
 
 use netloom_engine::Hint;
 use netloom_fabric::{Packet, PacketKind, PortQueue, Ports};
-use netloom_routing::{Row, SwitchPathSelector};
+use netloom_routing::{PacketContext, Place, Row, SwitchPathSelector};
 use netloom_topology::PortId;
 use netloom_units::prefetch_whole;
 
@@ -56,7 +56,7 @@ impl Hint for NextHopHint {
     }
 }
 
-/// The next hops of recent packets that go by their hash. Packets of a flow come in bursts, and of many flows at a time; where each packet of a flow has
+/// The next hops of recent packets that go by their hash, or by what they name. Packets of a flow come in bursts, and of many flows at a time; where each packet of a flow has
 /// a hash of its own, nothing is gained by it.
 #[derive(Debug, Default)]
 pub(crate) struct NextHopCache {
@@ -147,7 +147,7 @@ impl Entries {
 #[repr(align(32))]
 pub(crate) struct CachedHop {
     pub(crate) seen: [u64; 2],
-    /// How the hash has it leave.
+    /// How the hash, or what the packet names, has it leave.
     pub(crate) port_queue: CachedPortQueue,
     pub(crate) kind: PacketKind,
 }
@@ -166,6 +166,20 @@ impl CachedHop {
     ) -> Self {
         let port = |ports: &[PortId]| ports[path_selector.hashed(&header_of(world, packet), ports.len())];
         let port_queue = CachedPortQueue::find(world, row, packet, port);
+        CachedHop { seen: packet.seen_by_hash(), port_queue, kind: packet.kind }
+    }
+
+    /// That of a packet which names its way beyond minimal ports.
+    #[inline(never)]
+    pub(crate) fn named(
+        world: &World,
+        path_selector: &SwitchPathSelector,
+        place: Place,
+        packet: &Packet,
+    ) -> Self {
+        let header = &header_of(world, packet);
+        let hop = path_selector.named(PacketContext { forwarding: &world.forwarding, place, header });
+        let port_queue = CachedPortQueue::of(world, packet.kind, hop.port, packet.is_data());
         CachedHop { seen: packet.seen_by_hash(), port_queue, kind: packet.kind }
     }
 }
@@ -195,8 +209,14 @@ impl CachedPortQueue {
             [only] => (only, false),
             ref several => (choose(several), packet.kind == PacketKind::Data),
         };
+        CachedPortQueue::of(world, packet.kind, port, is_choice)
+    }
+
+    /// How a packet leaves by a port, which counts as a choice of its own or not.
+    #[inline(always)]
+    fn of(world: &World, kind: PacketKind, port: PortId, is_choice: bool) -> CachedPortQueue {
         let choice = if is_choice { CachedPortQueue::IS_CHOICE } else { 0 };
-        match world.rules.only_queue(packet.kind) {
+        match world.rules.only_queue(kind) {
             Some(queue) => CachedPortQueue(PortQueue { port, queue }.to_bits() | choice),
             None => CachedPortQueue(u32::from(port) | choice | CachedPortQueue::HAS_QUEUES),
         }

@@ -2,12 +2,14 @@
 
 use netloom_engine::{Hint, Scheduler, Unhandled};
 use netloom_fabric::{At, Fate, Packet, PortQueue, Ports, Rules};
-use netloom_routing::{Candidates, FastPath, Forwarding, InRow, SwitchPathSelector};
-use netloom_topology::PortId;
+use netloom_routing::{Candidates, FastPath, Forwarding, InRow, PacketContext, Place, SwitchPathSelector};
+use netloom_topology::{NodeId, PortId};
 use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
+use crate::protocol::at_switches::{self, TagReading};
+use crate::protocol::is_of_host;
 use crate::switch::Switch;
 use crate::switch::next_hop_cache::{CachedHop, NextHopHint};
 use crate::switch::view::{PortsAt, header_of, note_choice, take};
@@ -89,7 +91,7 @@ impl Switch {
         }
     }
 
-    /// How a packet leaves that takes a minimal port.
+    /// How a packet leaves whose port is not known yet.
     #[inline(never)]
     pub(crate) fn choose_port_queue(
         &mut self,
@@ -100,19 +102,40 @@ impl Switch {
         self.ports.port_queue(port, packet, &ctx.world.rules)
     }
 
-    /// The port of a packet that takes a minimal one.
-    #[inline(never)]
-    pub(crate) fn choose_port(
+    /// The port that a packet takes by these routes.
+    #[inline(always)]
+    pub(crate) fn choose(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        forwarding: &Forwarding,
         packet: &mut Packet,
     ) -> PortId {
-        self.choose(ctx, &ctx.world.forwarding, packet)
+        match forwarding.is_minimal() {
+            true => self.choose_minimal(ctx, forwarding, packet),
+            false => self.choose_beyond(ctx, forwarding, packet),
+        }
+    }
+
+    /// The same of a packet that does not take a minimal port of each switch.
+    #[inline(never)]
+    fn choose_beyond(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        forwarding: &Forwarding,
+        packet: &mut Packet,
+    ) -> PortId {
+        let Ctx { world, id, .. } = *ctx;
+        let (header, place) = (header_of(world, packet), Place { here: id, row: self.row });
+        let Switch { ports, path_selector, draws, protocols, .. } = self;
+        let mut view = PortsAt { ports, reports: protocols.reports.as_deref(), ctx: ctx.again() };
+        let hop =
+            path_selector.onward(PacketContext { forwarding, place, header: &header }, &mut view, draws);
+        take(packet, hop)
     }
 
     /// The minimal port that a packet takes.
     #[inline(always)]
-    pub(crate) fn choose(
+    fn choose_minimal(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         forwarding: &Forwarding,
@@ -158,12 +181,14 @@ impl Switch {
 
     /// Attaches hints to packets that say how they leave, where that depends on the packet alone.
     #[inline(always)]
-    pub(crate) fn prepare(&mut self, world: &World, messages: impl Unhandled<World>) {
+    pub(crate) fn prepare(&mut self, world: &World, id: NodeId, messages: impl Unhandled<World>) {
         self.ports.prefetch_first();
         match self.path_selector.fast_path() {
             FastPath::Hash => self.prepare_hashed(world, messages),
             FastPath::Label => self.prepare_labelled(world, messages),
             FastPath::Spray | FastPath::Decide => self.prepare_drawn(world, messages),
+            FastPath::Named => self.prepare_named(world, id, messages),
+            FastPath::Detour => self.prepare_detours(world, id, messages),
             FastPath::None => messages.annotate(|_| NextHopHint::NONE),
         }
     }
@@ -189,7 +214,7 @@ impl Switch {
     fn prepare_labelled(&mut self, world: &World, messages: impl Unhandled<World>) {
         let ways = Ways::of(self, world);
         messages.annotate(|message| match passing(message) {
-            Some(packet) if packet.is_data() => ways.labelled(packet),
+            Some(packet) if packet.is_data() => ways.labelled(packet, packet.tag),
             Some(packet) => ways.hashed(packet),
             None => NextHopHint::NONE,
         });
@@ -213,6 +238,80 @@ impl Switch {
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
             cached.port_queue.hint(packet, ports, world)
+        });
+    }
+
+    #[inline(never)]
+    fn prepare_named(&mut self, world: &World, id: NodeId, messages: impl Unhandled<World>) {
+        let Switch { ports, path_selector, row, next_hops, .. } = self;
+        let place = Place { here: id, row: *row };
+        let find = |packet: &Packet| CachedHop::named(world, path_selector, place, packet);
+        let Some(next_hops) = next_hops.for_batch() else {
+            return messages.annotate(|message| {
+                passing(message)
+                    .map_or(NextHopHint::NONE, |packet| find(packet).port_queue.hint(packet, ports, world))
+            });
+        };
+        next_hops.count_lookups(messages.count());
+        messages.annotate(|message| {
+            let Some(packet) = passing(message) else { return NextHopHint::NONE };
+            next_hops.of(packet, find).port_queue.hint(packet, ports, world)
+        });
+    }
+
+    #[inline(never)]
+    fn prepare_detours(&mut self, world: &World, id: NodeId, messages: impl Unhandled<World>) {
+        let Switch { ports, path_selector, row, next_hops, .. } = self;
+        let next_hops = next_hops.all();
+        let on_detours = path_selector.on_detours(&world.forwarding, Place { here: id, row: *row });
+        let queue = world.rules.only_data_queue();
+        messages.annotate(|message| {
+            let Some(packet) = passing(message) else { return NextHopHint::NONE };
+            if !packet.is_data() {
+                let cached =
+                    next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
+                return cached.port_queue.hint(packet, ports, world);
+            }
+            let behind_first = on_detours.filter(|_| packet.trail.hops() > 1);
+            let Some(hop) = behind_first.and_then(|on_detours| on_detours.hop(packet.seen_by_hash())) else {
+                return NextHopHint::NONE;
+            };
+            let port = take(packet, hop);
+            match queue {
+                Some(queue) => NextHopHint::of(PortQueue { port, queue }),
+                None => NextHopHint::of(ports.port_queue(port, packet, &world.rules)),
+            }
+        });
+    }
+
+    /// Attaches hints where a protocol has a say in routes, as far as [it lets](TagReading) tags be read.
+    #[inline(never)]
+    pub(crate) fn prepare_read(&mut self, world: &World, messages: impl Unhandled<World>) {
+        self.ports.prefetch_first();
+        let hashes_others = self.path_selector.fast_path().hashes_others();
+        let Some(TagReading { label, hashed }) = at_switches::reads(world).filter(|_| hashes_others) else {
+            return messages.annotate(|_| NextHopHint::NONE);
+        };
+        let Switch { ports, path_selector, row, next_hops, .. } = self;
+        let (next_hops, routes) = (next_hops.all(), world.forwarding.table().in_row(*row));
+        let ways = Ways { rules: &world.rules, ports, path_selector, routes };
+        messages.annotate(|message| {
+            let Some(packet) = passing(message) else { return NextHopHint::NONE };
+            let tag = packet.tag;
+            if packet.is_data() {
+                // What its first switch will write is not known yet.
+                let label = label.filter(|_| packet.trail.hops() > 1);
+                return label.map_or(NextHopHint::NONE, |label| ways.labelled(packet, tag & label));
+            }
+            if !is_of_host(packet.kind) {
+                return NextHopHint::NONE;
+            }
+            packet.tag &= hashed;
+            let cached =
+                next_hops.of(packet, |packet| CachedHop::hashed(world, ways.path_selector, *row, packet));
+            let hint = cached.port_queue.hint(packet, ways.ports, world);
+            packet.tag = tag;
+            hint
         });
     }
 
@@ -288,13 +387,13 @@ impl<'a> Ways<'a> {
         self.leaving_by(port, packet)
     }
 
-    /// Of a data packet whose label says its port.
+    /// Of a data packet whose port a label says.
     #[inline(always)]
-    fn labelled(&self, packet: &mut Packet) -> NextHopHint {
+    fn labelled(&self, packet: &mut Packet, label: u32) -> NextHopHint {
         let port = match self.routes.only_port(packet.dst) {
             Ok(port) => port,
             Err(set) => {
-                let port = self.path_selector.labelled(packet.tag, self.routes.several(set));
+                let port = self.path_selector.labelled(label, self.routes.several(set));
                 packet.note_port(port);
                 port
             }

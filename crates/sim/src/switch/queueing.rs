@@ -2,7 +2,6 @@
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{At, Fate, Packet, PortQueue};
-use netloom_topology::PortId;
 use netloom_units::Time;
 
 use crate::ctx::Ctx;
@@ -23,11 +22,11 @@ pub(crate) trait Queueing {
         next: Time,
     );
 
-    /// Puts a packet into the queue of a port by which it leaves.
+    /// Puts a packet into the queue in which it leaves.
     fn enqueue(
         switch: &mut Switch,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        port: PortId,
+        to: PortQueue,
         packet: &mut Packet,
     );
 }
@@ -57,11 +56,10 @@ impl<const IS_OBSERVED: bool> Queueing for Drops<IS_OBSERVED> {
     fn enqueue(
         switch: &mut Switch,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        port: PortId,
+        to: PortQueue,
         packet: &mut Packet,
     ) {
         let (Switch { ports, random, .. }, rules) = (switch, &ctx.world.rules);
-        let to = ports.port_queue(port, packet, rules);
         ports.enqueue_or_drop::<IS_OBSERVED>(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
     }
 }
@@ -75,20 +73,18 @@ impl Queueing for Trims {
         hint: NextHopHint,
         _: Time,
     ) {
-        let port = match switch.hinted_port_queue(ctx, packet, hint) {
-            Some(PortQueue { port, .. }) => port,
-            None => switch.choose_port(&mut ctx.again(), packet),
-        };
-        Trims::enqueue(switch, ctx, port, packet);
+        let to = switch.port_queue(ctx, packet, hint);
+        Trims::enqueue(switch, ctx, to, packet);
     }
 
     #[inline(always)]
     fn enqueue(
         switch: &mut Switch,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        port: PortId,
+        PortQueue { port, .. }: PortQueue,
         packet: &mut Packet,
     ) {
+        // What is trimmed takes another queue.
         let (Switch { ports, random, .. }, rules) = (&mut *switch, &ctx.world.rules);
         let fate = ports.enqueue_or_trim(port, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
         if fate == Fate::Returned {
@@ -115,11 +111,10 @@ impl Queueing for KeepsAll {
     fn enqueue(
         switch: &mut Switch,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        port: PortId,
+        to: PortQueue,
         packet: &mut Packet,
     ) {
         let (Switch { ports, random, .. }, rules) = (switch, &ctx.world.rules);
-        let to = ports.port_queue(port, packet, rules);
         // What comes next at this instant is not known.
         ports.enqueue_lossless((to, ctx.now), packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
     }

@@ -1,8 +1,8 @@
-//! Switches with protocols, paths other than minimal ones, samples or changing routes.
+//! Switches with protocols, samples or changing routes.
 
-use netloom_engine::Scheduler;
-use netloom_fabric::Packet;
-use netloom_routing::{FastPath, PacketContext, Place};
+use netloom_engine::{Hint, Scheduler};
+use netloom_fabric::{Packet, PortQueue};
+use netloom_routing::FastPath;
 use netloom_topology::PortId;
 use netloom_units::Time;
 
@@ -10,8 +10,8 @@ use crate::ctx::Ctx;
 use crate::message::Message;
 use crate::protocol::at_switches::{Handling, Route};
 use crate::protocol::{at_switches, facts};
+use crate::switch::next_hop_cache::NextHopHint;
 use crate::switch::queueing::Queueing;
-use crate::switch::view::{PortsAt, header_of, take};
 use crate::switch::{Duties, Switch};
 use crate::world::World;
 
@@ -64,7 +64,27 @@ impl Switch {
         }
     }
 
-    /// Sends a packet on, where protocols may have a say, with paths other than minimal ones, and all that few runs need.
+    /// Sends a packet on where protocols have a say in routes, and that is all.
+    #[inline(always)]
+    pub(crate) fn forward_routed<Q: Queueing>(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+    ) {
+        if hint == NextHopHint::NONE && packet.is_of_the_link() {
+            return self.on_link_signal(&mut ctx.again(), packet);
+        }
+        self.last_event = ctx.now;
+        if Q::IS_LOSSLESS {
+            self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
+        }
+        if let Some(to) = self.route(&mut ctx.again(), packet, hint) {
+            Q::enqueue(self, ctx, to, packet);
+        }
+    }
+
+    /// The same with all that few runs need.
     #[inline(never)]
     pub(crate) fn forward_specially<Q: Queueing>(
         &mut self,
@@ -75,25 +95,64 @@ impl Switch {
             return self.on_link_signal(ctx, packet);
         }
         self.last_event = ctx.now;
-        let is_special = self.duties == Duties::Special;
-        if is_special {
-            if self.look_round(ctx, packet) == Handling::Taken {
-                return;
-            }
-        } else if Q::IS_LOSSLESS {
-            self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
-        }
-        if at_switches::on_packet(self, ctx, packet) == Handling::Taken {
+        if self.look_round(ctx, packet) == Handling::Taken {
             return;
         }
-        let port = match at_switches::route(self, ctx, packet) {
-            Route::Open => self.choose_quickly(ctx, packet),
-            Route::Port(port) => port,
-            Route::Taken => return,
-        };
-        if !is_special || at_switches::before_queue(self, ctx, port, packet) == Handling::GoesOn {
-            Q::enqueue(self, ctx, port, packet);
+        if let Some(to) = self.route(ctx, packet, NextHopHint::NONE)
+            && at_switches::before_queue(self, ctx, to.port, packet) == Handling::GoesOn
+        {
+            Q::enqueue(self, ctx, to, packet);
         }
+    }
+
+    /// How a packet leaves of which protocols have to see; none if one of them has seen to it.
+    #[inline(always)]
+    fn route(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+    ) -> Option<PortQueue> {
+        // Packets that protocols may take have no hint.
+        if hint == NextHopHint::NONE && at_switches::on_packet(self, ctx, packet) == Handling::Taken {
+            return None;
+        }
+        match at_switches::route(self, ctx, packet, hint) {
+            Route::Open => Some(self.leaving(ctx, packet, packet.tag, hint)),
+            Route::To(to) => Some(to),
+            Route::Taken => None,
+        }
+    }
+
+    /// How a packet leaves: as its hint says or, without one, by its tag if that were `tag`. Its own remains, unless routing writes one and `tag` is its own.
+    #[inline(always)]
+    pub(crate) fn leaving(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        tag: u32,
+        hint: NextHopHint,
+    ) -> PortQueue {
+        match hint.port_queue() {
+            Some(to) => to,
+            None => self.leaving_by(&mut ctx.again(), packet, tag),
+        }
+    }
+
+    /// [`Self::leaving`] without a hint.
+    #[inline(never)]
+    fn leaving_by(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        tag: u32,
+    ) -> PortQueue {
+        let own = std::mem::replace(&mut packet.tag, tag);
+        let port = self.choose_quickly(ctx, packet);
+        if own != tag {
+            packet.tag = own;
+        }
+        self.ports.port_queue(port, packet, &ctx.world.rules)
     }
 
     /// What few runs need when a packet comes: samples that are due, links that are cut, other routes.
@@ -153,17 +212,8 @@ impl Switch {
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
     ) -> PortId {
-        let Ctx { world, id, .. } = *ctx;
-        let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
-        if forwarding.is_minimal() {
-            return self.choose(ctx, forwarding, packet);
-        }
-        let (header, place) = (header_of(world, packet), Place { here: id, row: self.row });
-        let Switch { ports, path_selector, draws, protocols, .. } = self;
-        let mut view = PortsAt { ports, reports: protocols.reports.as_deref(), ctx: ctx.again() };
-        let hop =
-            path_selector.onward(PacketContext { forwarding, place, header: &header }, &mut view, draws);
-        take(packet, hop)
+        let forwarding = ctx.world.epochs.forwarding(self.epoch, &ctx.world.forwarding);
+        self.choose(ctx, forwarding, packet)
     }
 
     /// Goes by the routes of `now`. Where its ports have become other ones, what it knew of them is gone.

@@ -7,7 +7,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::*;
 use crate::forwarding::Forwarding;
-use crate::header::Carries;
+use crate::header::{Carries, Header};
 use crate::preset;
 use crate::selector::Selector;
 use crate::selector::ugal::{Decision, Global, Hops, Ratio};

@@ -87,6 +87,7 @@ impl Hops {
     }
 
     /// Hops between two switches, by their indices among those with hosts.
+    #[inline]
     pub(crate) fn between(&self, from: u32, to: u32) -> u32 {
         u32::from(self.kind(from, to).0)
     }
@@ -96,6 +97,7 @@ impl Hops {
         self.kind(from, to).1
     }
 
+    #[inline]
     fn kind(&self, from: u32, to: u32) -> (u16, u16) {
         self.kinds[self.between.at(to as usize * self.edges + from as usize) as usize]
     }

@@ -148,6 +148,7 @@ impl Layout {
     }
 
     /// A packet's [bits](Marking::bits) once it is sent on a link of this congestion.
+    #[inline]
     pub fn raise(self, bits: u32, congestion: u8) -> u32 {
         let of_path = u32::from(self.most()) << self.label_bits;
         let raised = (bits & of_path).max(u32::from(congestion) << self.label_bits);

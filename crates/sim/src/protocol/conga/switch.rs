@@ -1,7 +1,7 @@
 //! CONGA at switches: labels at a packet's first switch, congestion collected along its path, and feedback between leaves.
 
-use netloom_engine::Scheduler;
-use netloom_fabric::{At, Packet};
+use netloom_engine::{Hint, Scheduler};
+use netloom_fabric::{At, Packet, PortQueue};
 use netloom_routing::selector::conga::{Conga as Config, Counts, Feedback, Marking};
 use netloom_topology::PortId;
 
@@ -9,61 +9,93 @@ use crate::ctx::Ctx;
 use crate::message::Message;
 use crate::path::labels;
 use crate::protocol::at_hosts::HostProtocol;
-use crate::protocol::at_switches::{Route, SwitchProtocol};
+use crate::protocol::at_switches::{Route, SwitchProtocol, TagReading};
 use crate::protocol::conga::Conga;
-use crate::protocol::declaration::Origin;
-use crate::protocol::facts;
+use crate::protocol::is_of_host;
 use crate::switch::Switch;
+use crate::switch::next_hop_cache::NextHopHint;
 use crate::switch::view::{PortsAt, header_of};
+use crate::world::World;
 
 impl HostProtocol for Conga {}
 
 impl SwitchProtocol for Conga {
+    fn reads(world: &World) -> Option<TagReading> {
+        // Others than data go by the header's hash, in which there is no path.
+        world
+            .routing
+            .conga()
+            .map(|conga| TagReading { label: Some(conga.layout().label(u32::MAX)), hashed: 0 })
+    }
+
     #[inline(always)]
-    fn route(switch: &mut Switch, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> Route {
-        match ctx.world.routing.conga() {
-            Some(conga) => Route::Port(switch.on_conga_packet(ctx, conga, packet)),
-            None => Route::Open,
-        }
+    fn route(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+    ) -> Route {
+        let Some(conga) = ctx.world.routing.conga() else { return Route::Open };
+        let ends = [packet.src, packet.dst].map(|host| switch.is_edge_of(ctx.world, host));
+        Route::To(match (ends, packet.is_data()) {
+            ([false, false], true) => switch.pass_on(ctx, conga, packet, hint),
+            // Nothing of it is read or written.
+            ([false, false], false) => switch.leaving(ctx, packet, 0, hint),
+            // Between two hosts of one leaf there is nothing to choose and nothing to report.
+            ([true, true], _) => switch.leaving(ctx, packet, packet.tag, hint),
+            ([true, false], true) => switch.set_out(ctx, conga, packet),
+            ([true, false], false) => switch.set_out_beside_data(ctx, conga, packet, hint),
+            ([false, true], _) => switch.come_in(ctx, conga, packet, hint),
+        })
     }
 }
 
 impl Switch {
-    /// The port of a packet, and the feedback that it carries from leaf to leaf.
-    pub(crate) fn on_conga_packet(
+    /// How a data packet leaves its first switch, which writes the label of its path on it.
+    fn set_out(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         config: &Config,
         packet: &mut Packet,
-    ) -> PortId {
-        let layout = config.layout();
-        let (is_first, is_last) =
-            (self.is_edge_of(ctx.world, packet.src), self.is_edge_of(ctx.world, packet.dst));
-        let is_data = packet.kind.is_data();
-        // What switches make has no first switch that could give it a report.
-        let is_of_host = facts(packet.kind).origin == Origin::Host;
-        let tells = is_of_host && (is_data || config.feedback == Feedback::All);
-        // Between two hosts of one leaf there is nothing to choose and nothing to report.
-        if is_first && is_last {
-            return self.choose_quickly(ctx, packet);
+    ) -> PortQueue {
+        let mut marking = self.mark(ctx, packet);
+        let to = self.leaving(ctx, packet, marking.label.into(), NextHopHint::NONE);
+        marking.raise(self.congestion_at(ctx, config, to.port, packet));
+        packet.tag = marking.bits(config.layout());
+        to
+    }
+
+    /// The same of any other packet, which can carry a report. Hosts' own tags are no markings.
+    fn set_out_beside_data(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        config: &Config,
+        packet: &mut Packet,
+        hint: NextHopHint,
+    ) -> PortQueue {
+        let mut marking = Marking::default();
+        if tells(config, packet) {
+            let last = ctx.world.forwarding.table().edge_of(packet.dst);
+            let Switch { path_selector, draws, .. } = self;
+            marking.report = path_selector.report_to(last, ctx.now, draws);
         }
-        if !is_first && !is_last {
-            return self.pass_on(ctx, config, packet);
-        }
-        let table = ctx.world.forwarding.table();
-        let mut marking = match is_first {
-            true if is_data => self.mark(ctx, packet),
-            true if tells => {
-                let Switch { path_selector, draws, .. } = self;
-                let report = path_selector.report_to(table.edge_of(packet.dst), ctx.now, draws);
-                Marking { report, ..Marking::default() }
-            }
-            // Hosts' own tags are no markings.
-            true => Marking::default(),
-            false => Marking::from_bits(packet.tag, layout),
-        };
-        if is_last && tells {
-            let first = table.edge_of(packet.src);
+        let to = self.leaving(ctx, packet, 0, hint);
+        packet.tag = marking.bits(config.layout());
+        to
+    }
+
+    /// How a packet leaves its last switch, which learns from it.
+    fn come_in(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        config: &Config,
+        packet: &mut Packet,
+        hint: NextHopHint,
+    ) -> PortQueue {
+        let (layout, is_data) = (config.layout(), packet.is_data());
+        let marking = Marking::from_bits(packet.tag, layout);
+        if tells(config, packet) {
+            let first = ctx.world.forwarding.table().edge_of(packet.src);
             if is_data {
                 self.path_selector.see_marking(first, marking, ctx.now);
             }
@@ -71,35 +103,28 @@ impl Switch {
                 self.path_selector.on_report(first, report, ctx.now);
             }
         }
-        // Others than data go by the header's hash, in which there is no path.
-        packet.tag = if is_data { u32::from(marking.label) } else { 0 };
-        let port = self.choose_quickly(ctx, packet);
-        if is_data && !is_last {
-            marking.raise(self.congestion_at(ctx, config, port, packet));
-        }
+        let to = self.leaving(ctx, packet, if is_data { marking.label.into() } else { 0 }, hint);
         packet.tag = marking.bits(layout);
-        port
+        to
     }
 
-    /// The port of a packet between its first and its last switch, where nothing but its congestion is read or written.
+    /// How a data packet leaves a switch between its first and its last one, where nothing but its congestion is read or written.
+    #[inline(always)]
     fn pass_on(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         config: &Config,
         packet: &mut Packet,
-    ) -> PortId {
-        let written = packet.tag;
-        let is_data = packet.kind.is_data();
-        packet.tag = if is_data { config.layout().label(written) } else { 0 };
-        let port = self.choose_quickly(ctx, packet);
-        packet.tag = match is_data {
-            true => config.layout().raise(written, self.congestion_at(ctx, config, port, packet)),
-            false => written,
-        };
-        port
+        hint: NextHopHint,
+    ) -> PortQueue {
+        let layout = config.layout();
+        let to = self.leaving(ctx, packet, layout.label(packet.tag), hint);
+        packet.tag = layout.raise(packet.tag, self.congestion_at(ctx, config, to.port, packet));
+        to
     }
 
     /// The congestion of the link through a port by which a data packet is going to leave.
+    #[inline(always)]
     fn congestion_at(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -126,4 +151,10 @@ impl Switch {
         let last = table.edge_of(packet.dst);
         path_selector.mark(&header_of(world, packet), (last, paths), candidates, view, draws)
     }
+}
+
+/// Whether a packet carries feedback. What switches make has no first switch that could give it a report.
+fn tells(config: &Config, packet: &Packet) -> bool {
+    let carries = packet.is_data() || config.feedback == Feedback::All;
+    carries && is_of_host(packet.kind)
 }

@@ -1,10 +1,9 @@
 //! Edge switches that work together: words at a packet's first switch, packets buffered at its last one, and the signals between the two.
 
-use netloom_engine::Scheduler;
-use netloom_fabric::{FlowControl, NO_INGRESS, Packet};
+use netloom_engine::{Hint, Scheduler};
+use netloom_fabric::{FlowControl, NO_INGRESS, Packet, PortQueue};
 use netloom_routing::FlowKey;
 use netloom_routing::edges::{Between, EdgeArrival, Flush, SIGNAL_SIZE, Verdict, label_of};
-use netloom_topology::PortId;
 use netloom_units::Time;
 
 use crate::ctx::Ctx;
@@ -12,12 +11,13 @@ use crate::message::Message;
 use crate::path::{PathProfile, labels};
 use crate::protocol::Timer;
 use crate::protocol::at_hosts::HostProtocol;
-use crate::protocol::at_switches::{self, Handling, Route, SwitchProtocol};
+use crate::protocol::at_switches::{self, Handling, Route, SwitchProtocol, TagReading};
 use crate::protocol::declaration::signal_about;
 use crate::protocol::edge_signals::EdgeSignals;
 use crate::protocol::edge_signals::reorder_queues::FlushDue;
 use crate::protocol::packets::SIGNAL;
 use crate::switch::Switch;
+use crate::switch::next_hop_cache::NextHopHint;
 use crate::world::World;
 
 impl HostProtocol for EdgeSignals {}
@@ -40,12 +40,24 @@ impl SwitchProtocol for EdgeSignals {
         switch.on_flush(ctx, FlowKey { src: due.src, flow: due.flow });
     }
 
+    fn reads(world: &World) -> Option<TagReading> {
+        world.routing.has_edges().then_some(TagReading { label: Some(label_of(u32::MAX)), hashed: u32::MAX })
+    }
+
     #[inline(always)]
-    fn route(switch: &mut Switch, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> Route {
+    fn route(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+    ) -> Route {
         if !packet.is_data() || !ctx.world.routing.has_edges() {
             return Route::Open;
         }
-        switch.on_edge_data(ctx, packet)
+        match packet.trail.hops() == 1 || switch.is_edge_of(ctx.world, packet.dst) {
+            true => switch.on_edge_data(ctx, packet, hint),
+            false => Route::To(switch.leaving(ctx, packet, label_of(packet.tag), hint)),
+        }
     }
 }
 
@@ -55,11 +67,12 @@ fn flush_due(flow: FlowKey) -> Message {
 }
 
 impl Switch {
-    /// A data packet: stamped at its first switch, perhaps buffered at its last.
+    /// A data packet at its first switch, where it is stamped, or at its last one, where it is perhaps buffered.
     pub(crate) fn on_edge_data(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
+        hint: NextHopHint,
     ) -> Route {
         let flow = FlowKey { src: packet.src, flow: packet.flow };
         let is_last = self.is_edge_of(ctx.world, packet.dst);
@@ -70,8 +83,8 @@ impl Switch {
             }
         }
         // Between two hosts of one switch there is nothing to choose.
-        if packet.trail.hops() == 1 || !is_last {
-            return Route::Port(self.choose_by_label(ctx, packet));
+        if packet.trail.hops() == 1 {
+            return Route::To(self.leaving(ctx, packet, label_of(packet.tag), hint));
         }
         let is_marked = packet.flags.is_marked();
         let arrival = EdgeArrival { flow, word: packet.tag, sent: packet.sent, is_marked, now: ctx.now };
@@ -83,7 +96,7 @@ impl Switch {
         }
         self.protocols.edge_signals.signals = signals;
         match verdict {
-            Verdict::Pass => return Route::Port(self.choose_by_label(ctx, packet)),
+            Verdict::Pass => return Route::To(self.leaving(ctx, packet, label_of(packet.tag), hint)),
             Verdict::Release => {
                 self.send_on(ctx, packet);
                 self.release(ctx, flow);
@@ -124,19 +137,9 @@ impl Switch {
         }
     }
 
-    /// The port of a data packet: switches read the label alone of what it carries.
-    #[inline(always)]
-    fn choose_by_label(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> PortId {
-        let word = packet.tag;
-        packet.tag = label_of(word);
-        let port = self.choose_quickly(ctx, packet);
-        packet.tag = word;
-        port
-    }
-
     #[inline(never)]
     pub(crate) fn send_on(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
-        let port = self.choose_by_label(ctx, packet);
+        let PortQueue { port, .. } = self.leaving(ctx, packet, label_of(packet.tag), NextHopHint::NONE);
         if at_switches::before_queue(self, ctx, port, packet) == Handling::GoesOn {
             // Packets that are released, and signals, may need the same port at this instant.
             self.enqueue(ctx, port, packet);

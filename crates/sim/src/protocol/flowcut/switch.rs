@@ -10,11 +10,12 @@ use netloom_units::{Bytes, Time};
 
 use crate::ctx::Ctx;
 use crate::message::Message;
-use crate::protocol::at_switches::{Handling, Route, SwitchProtocol};
+use crate::protocol::at_switches::{Handling, Route, SwitchProtocol, TagReading};
 use crate::protocol::declaration::{answer_to, signal_about};
 use crate::protocol::flowcut::Flowcut;
 use crate::protocol::packets::{FLOW_ACK, XOFF, XON};
 use crate::switch::Switch;
+use crate::switch::next_hop_cache::NextHopHint;
 use crate::switch::view::{PortsAt, header_of, take};
 use crate::world::World;
 
@@ -32,12 +33,23 @@ impl SwitchProtocol for Flowcut {
         Handling::Taken
     }
 
+    fn reads(world: &World) -> Option<TagReading> {
+        // Data are counted first.
+        world.routing.counted_flowcuts().map(|_| TagReading { label: None, hashed: u32::MAX })
+    }
+
     #[inline(always)]
-    fn route(switch: &mut Switch, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> Route {
-        match packet.is_data() && switch.path_selector.counts_flight() {
-            true => Route::Port(switch.count_data(ctx, packet)),
-            false => Route::Open,
+    fn route(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        _: NextHopHint,
+    ) -> Route {
+        if !packet.is_data() || !switch.path_selector.counts_flight() {
+            return Route::Open;
         }
+        let port = switch.count_data(ctx, packet);
+        Route::To(switch.ports.port_queue(port, packet, &ctx.world.rules))
     }
 }
 
