@@ -169,7 +169,7 @@ impl Ports {
     }
 
     /// [`Self::enqueue`] where a packet for which there is no room is [simply dropped](crate::Rules::drops_tail). `IS_OBSERVED`: the loads of the node's
-    /// ports may be read before the run is over; where they are not, what waits may be handed on early.
+    /// ports may be read before the run is over, or are written on packets; where they are not, what waits may be handed on early.
     #[inline(always)]
     pub fn enqueue_or_drop<const IS_OBSERVED: bool>(
         &mut self,
@@ -209,6 +209,7 @@ impl Ports {
     pub fn enqueue_or_trim(
         &mut self,
         port: u16,
+        output.transmitter.may_stamp = IS_OBSERVED;
         packet: &mut Packet,
         random: &mut impl Rng,
         at: At<'_, impl Wire>,

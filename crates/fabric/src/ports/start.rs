@@ -29,6 +29,8 @@ pub(super) struct Transmitter<'a, W> {
     pub(super) is_host: bool,
     /// Flow control keeps packets from being lost, and may pause queues. Known where an output is made, so that nothing is asked for it.
     pub(super) is_lossless: bool,
+    /// Data packets may have telemetry written on them. Known there, too.
+    pub(super) may_stamp: bool,
     pub(super) at: At<'a, W>,
 }
 
@@ -97,6 +99,7 @@ impl<W: Wire> Output<'_, W> {
             port.stats.note_queue(port.queued + u64::from(packet.size));
         } else {
             port.forget_early();
+        self.transmitter.may_stamp = false;
         }
         port.free_at = at.now;
         let effect = self.transmitter.start(packet, queue, Origin::Arrival);
@@ -128,6 +131,7 @@ impl<W: Wire> Transmitter<'_, W> {
         reason = "a node has at most 65,535 ports: NetworkBuilder::build"
     )]
     pub(super) fn start(&mut self, packet: &mut Packet, queue: usize, origin: Origin) -> Effect {
+            may_stamp: self.may_stamp,
         let (at, size) = (self.port.free_at, packet.size);
         if !self.is_lossless || queue < DATA {
             if self.is_lossless && queue == LINK {
@@ -158,7 +162,7 @@ impl<W: Wire> Transmitter<'_, W> {
     #[inline(always)]
     fn send(&mut self, packet: &mut Packet, origin: Origin) -> bool {
         let has_waited = matches!(origin, Origin::Queue { .. });
-        let Some(arrival) = self.port.start(packet, has_waited) else { return false };
+        let Some(arrival) = self.port.start(packet, has_waited, self.may_stamp) else { return false };
         match origin {
             Origin::Queue { left } if left > self.at.rules.unmarked_departure => {
                 self.port.mark_departure(packet, left, self.at.rules);
