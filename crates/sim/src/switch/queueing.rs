@@ -75,11 +75,11 @@ impl Queueing for Trims {
         hint: NextHopHint,
         _: Time,
     ) {
-        let port = match switch.hinted_port_queue(ctx, packet, hint) {
-            Some(PortQueue { port, .. }) => port,
-            None => switch.choose_port(&mut ctx.again(), packet),
+        let to = match switch.hinted_port_queue(ctx, packet, hint) {
+            Some(to) => to,
+            None => switch.choose_port_queue(&mut ctx.again(), packet),
         };
-        Trims::enqueue(switch, ctx, port, packet);
+        trim_or_enqueue(switch, ctx, to, packet);
     }
 
     #[inline(always)]
@@ -89,11 +89,23 @@ impl Queueing for Trims {
         port: PortId,
         packet: &mut Packet,
     ) {
-        let (Switch { ports, random, .. }, rules) = (&mut *switch, &ctx.world.rules);
-        let fate = ports.enqueue_or_trim(port, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
-        if fate == Fate::Returned {
-            switch.send_back(&mut ctx.again(), packet);
-        }
+        let to = switch.ports.port_queue(port, packet, &ctx.world.rules);
+        trim_or_enqueue(switch, ctx, to, packet);
+    }
+}
+
+/// Puts a packet into a queue where packets are trimmed.
+#[inline(always)]
+fn trim_or_enqueue(
+    switch: &mut Switch,
+    ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+    to: PortQueue,
+    packet: &mut Packet,
+) {
+    let (Switch { ports, random, .. }, rules) = (&mut *switch, &ctx.world.rules);
+    let fate = ports.enqueue_or_trim(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
+    if fate == Fate::Returned {
+        switch.send_back(&mut ctx.again(), packet);
     }
 }
 
