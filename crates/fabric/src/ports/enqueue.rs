@@ -390,9 +390,10 @@ impl<W: Wire> Output<'_, W> {
             self.start_at_once(packet, queue, admission.origin());
             return Some(Fate::Queued);
         }
+        // Where nothing is paused, nothing waits at a port that is idle; said here, it keeps the two ways apart: 2 instructions per packet-hop less.
         if A::HANDS_ON_EARLY
             && queue == CONTROL
-            && port.occupied >> queue & 1 == 0
+            && (is_idle || port.occupied >> queue & 1 == 0)
             && let Some(departure) = port.start_early(packet, now)
         {
             self.transmitter.at.wire.depart(departure);
