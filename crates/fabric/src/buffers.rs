@@ -201,14 +201,14 @@ impl Buffers {
         }
     }
 
-    /// Charges a packet if that is all there is to it.
+    /// Charges a packet if that is all there is to it. Of one that `passes`, as it leaves at once, it is only said whether it could be charged: what would be counted would be taken off again.
     // The commonest first, one after the other: a jump by a table takes more.
     #[inline(always)]
-    pub(crate) fn charge(&mut self, ingress: u16, queue: usize, size: u16) -> Charge {
+    pub(crate) fn charge(&mut self, ingress: u16, queue: usize, size: u16, passes: bool) -> Charge {
         if let Buffers::Fixed(fixed) = self {
-            fixed.charge(ingress, queue, size)
+            fixed.charge(ingress, queue, size, passes)
         } else if let Buffers::Shared(shared) = self {
-            shared.charge(ingress, queue, size)
+            shared.charge(ingress, queue, size, passes)
         } else {
             Charge::Fits
         }
@@ -224,12 +224,12 @@ impl Buffers {
     }
 
     /// A data packet leaves at `at` through a port and data queue, and with that an input buffer, if it came `from` one (port, data queue): it is
-    /// paid for downstream, and its room will go back to the upstream port, or ends that port's pause.
+    /// paid for downstream, and its room will go back to the upstream port, or ends that port's pause unless it only [`passes`](Self::charge).
     #[inline(always)]
     pub(crate) fn on_departure(
         &mut self,
-        at: Time,
-        size: u16,
+        (at, size): (Time, u16),
+        passes: bool,
         from: Option<(u16, usize)>,
         to: (u16, usize),
         rules: &Rules,
@@ -243,7 +243,7 @@ impl Buffers {
             *credits -= u32::from(size);
             return if u64::from(*credits) < rules.packet { Effect::OutOfCredit } else { Effect::None };
         }
-        let Some((ingress, queue)) = from else { return Effect::None };
+        let Some((ingress, queue)) = from.filter(|_| !passes) else { return Effect::None };
         let resumes = if let Buffers::Fixed(fixed) = self {
             fixed.release(ingress, queue, size)
         } else if let Buffers::Shared(shared) = self {
@@ -391,13 +391,15 @@ impl Fixed {
     }
 
     #[inline(always)]
-    fn charge(&mut self, ingress: u16, queue: usize, size: u16) -> Charge {
+    fn charge(&mut self, ingress: u16, queue: usize, size: u16, passes: bool) -> Charge {
         let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
         let after = buffered.bytes + u64::from(size);
         if after > buffered.most {
             return Charge::ReachesThreshold;
         }
-        buffered.bytes = after;
+        if !passes {
+            buffered.bytes = after;
+        }
         Charge::Fits
     }
 
@@ -471,7 +473,7 @@ impl Shared {
     /// Charges a packet that stays below the threshold even if nothing has left since the ports were last advanced. In that case the
     /// account does not depend on whether it has: without headroom in use, shared memory is what the queues hold above their reserves.
     #[inline(always)]
-    fn charge(&mut self, ingress: u16, queue: usize, size: u16) -> Charge {
+    fn charge(&mut self, ingress: u16, queue: usize, size: u16, passes: bool) -> Charge {
         let buffered = &self.buffered[usize::from(ingress) * self.queues + queue];
         let bytes = buffered.bytes + u64::from(size);
         let shared = bytes.saturating_sub(self.reserve);
@@ -479,8 +481,10 @@ impl Shared {
         if buffered.is_paused || used > self.pool || shared > 0 && shared >= self.threshold(used) {
             return Charge::ReachesThreshold;
         }
-        self.buffered[usize::from(ingress) * self.queues + queue].bytes = bytes;
-        self.used = used;
+        if !passes {
+            self.buffered[usize::from(ingress) * self.queues + queue].bytes = bytes;
+            self.used = used;
+        }
         Charge::Fits
     }
 
@@ -572,6 +576,51 @@ impl Accounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_what_passes_it_is_said_whether_it_fits_and_nothing_is_counted() {
+        let fixed = Fixed {
+            queues: 1,
+            pause_size: 64,
+            thresholds: vec![Thresholds { pause: 1000, resume: 500, limit: 2000 }],
+            buffered: vec![FixedAccount { bytes: 0, most: 1000, resumes_below: 0 }],
+            paused: 0,
+        };
+        // Above its reserve of 100 a queue may take half of what is left of 3000: 1000 at most.
+        let shared = Shared {
+            queues: 1,
+            pause_size: 64,
+            alpha: 1 << 19,
+            reserve: 100,
+            resume: 0,
+            pool: 3000,
+            used: 0,
+            headroom: vec![0],
+            buffered: vec![SharedAccount::default()],
+            paused: 0,
+        };
+        for mut buffers in [Buffers::Fixed(Box::new(fixed)), Buffers::Shared(Box::new(shared))] {
+            let fits = [true, true, false, true].map(|passes| buffers.charge(0, 0, 600, passes));
+            assert_eq!(fits, [Charge::Fits, Charge::Fits, Charge::Fits, Charge::ReachesThreshold]);
+            // It leaves the account as it was, and another packet of 400 fits.
+            assert_eq!(
+                buffers.on_departure((Time(9), 600), true, Some((0, 0)), (1, 0), &rules()),
+                Effect::None
+            );
+            assert_eq!(buffers.charge(0, 0, 400, false), Charge::Fits);
+            assert_eq!(buffers.charge(0, 0, 200, false), Charge::ReachesThreshold);
+            // One that has been counted makes room.
+            assert_eq!(
+                buffers.on_departure((Time(9), 600), false, Some((0, 0)), (1, 0), &rules()),
+                Effect::None
+            );
+            assert_eq!(buffers.charge(0, 0, 200, false), Charge::Fits);
+        }
+    }
+
+    fn rules() -> Rules {
+        Rules::new(&crate::config::Fabric::default(), Bytes(1500), 1)
+    }
 
     #[test]
     fn a_paused_queue_resumes_as_far_below_its_threshold_as_is_configured() {

@@ -293,12 +293,12 @@ impl Rules {
         usize::from(self.queue_of_class[usize::from(packet.flags.class())] + vc)
     }
 
-    /// The same where packets are trimmed.
+    /// The queue in which a packet leaves a node where packets are trimmed: data that hurry in that of control packets, others in the `queue` where they leave elsewhere.
     #[inline(always)]
-    pub(crate) fn trimming_queue(&self, packet: &Packet) -> usize {
+    pub(crate) fn trimming_queue(&self, packet: &Packet, queue: usize) -> usize {
         match packet.is_data() && packet.flags.is_urgent() && self.has_control_priority {
             true => CONTROL,
-            false => self.queue_out(packet, || Step::Next),
+            false => queue,
         }
     }
 

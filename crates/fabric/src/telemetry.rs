@@ -105,13 +105,13 @@ impl Telemetry {
             return;
         }
         records.give_up_before(ack.sent, spare);
+        records.since = ack.sent + Time(1);
         if let Some((sent, stamps)) = records.packets.front()
             && *sent == ack.sent
         {
             read(stamps);
+            records.give_up_first(spare);
         }
-        records.since = ack.sent + Time(1);
-        records.give_up_before(records.since, spare);
     }
 }
 
@@ -148,21 +148,30 @@ impl Records {
         self.latest = self.latest.max(packet.sent);
         let mut stamps = spare.pop().unwrap_or_default();
         stamps.push(stamp);
-        // Packets that hurry overtake others before their first switch.
+        let record = (packet.sent, stamps);
+        // Few packets hurry, and overtake others before their first switch.
+        if self.packets.back().is_none_or(|&(sent, _)| sent < packet.sent) {
+            return self.packets.push_back(record);
+        }
         let index = self.packets.partition_point(|&(sent, _)| sent < packet.sent);
-        self.packets.insert(index, (packet.sent, stamps));
+        self.packets.insert(index, record);
     }
 
     /// Forgets the packets that left before an instant.
+    #[inline]
     fn give_up_before(&mut self, sent: Time, spare: &mut Vec<Vec<Stamp>>) {
-        while let Some(&(at, _)) = self.packets.front()
-            && at < sent
-            && let Some((_, mut stamps)) = self.packets.pop_front()
-        {
-            self.given_up = self.given_up.wrapping_add(1);
-            stamps.clear();
-            spare.push(stamps);
+        while self.packets.front().is_some_and(|&(at, _)| at < sent) {
+            self.give_up_first(spare);
         }
+    }
+
+    /// Forgets the first packet, if there is one.
+    #[inline]
+    fn give_up_first(&mut self, spare: &mut Vec<Vec<Stamp>>) {
+        let Some((_, mut stamps)) = self.packets.pop_front() else { return };
+        self.given_up = self.given_up.wrapping_add(1);
+        stamps.clear();
+        spare.push(stamps);
     }
 }
 

@@ -139,9 +139,8 @@ impl Gate {
                 self.opens = limit.ready_at();
             }
             Some(Limit::Fixed(rate)) => {
-                let nanoseconds = 8_000_000_000 * u128::from(bytes) / u128::from(rate.0);
-                let gap = u64::try_from(nanoseconds * 1000).unwrap_or(u64::MAX);
-                self.opens = now.saturating_add(Time(gap));
+                let nanoseconds = bytes.saturating_mul(8_000_000_000) / rate.0;
+                self.opens = now.saturating_add(Time(nanoseconds.saturating_mul(1000)));
             }
             None => {}
         }

@@ -1,8 +1,8 @@
 //! Control packets that are handed on before they begin.
 //!
 //! A control packet that finds its port busy and no other control packet waiting goes before everything else that waits or may still come: it begins when the port is free, whatever
-//! happens. It is handed on at once, to begin then, instead of passing through a queue, where the port's load is not read meanwhile. That is a saving of time only, 16 instructions per packet-hop under packet
-//! spraying and 4 under ECMP: the port's statistics are those of a port that waits.
+//! happens. It is handed on at once, to begin then, instead of passing through a queue, where the port's load is not read meanwhile. That is a saving of time only (docs/decisions/047 says how much): the port's statistics
+//! are those of a port that waits.
 
 use netloom_units::Time;
 
@@ -29,7 +29,7 @@ impl Port {
         if !is_alike || self.watch_from <= start {
             return None;
         }
-        let arrival = self.start(packet, true);
+        let arrival = self.start(packet, true, false);
         self.early += 1;
         self.queued += u64::from(size);
         if self.queued > self.stats.max_queue {

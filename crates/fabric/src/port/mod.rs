@@ -100,6 +100,8 @@ pub struct Port {
     early: u8,
     /// Whether data packets sum up what serialisation adds to their way.
     sums: bool,
+    /// Whether [telemetry](Special::telemetry) is written on data packets.
+    stamps: bool,
 }
 
 impl Recur for Rare {
@@ -155,6 +157,7 @@ impl Port {
             rank: _,
             early,
             sums: _,
+            stamps: _,
         } = self;
         walk.since(free_at);
         walk.exact(*occupied);
@@ -196,6 +199,7 @@ impl Port {
             rank: spec.rank,
             early: 0,
             sums: rules.sums_serialisation,
+            stamps: false,
         };
         port.set_rate(spec.rate, head_at(spec.rate, cut_through));
         if !spec.changes.is_empty() {
@@ -338,9 +342,9 @@ impl Port {
     }
 
     /// Starts sending a packet, which `has_waited` in its queue or not, at `free_at`. Returns when it reaches the other end; `None` if a fault
-    /// takes it.
+    /// takes it. `may_stamp`: [telemetry](Self::set_telemetry) may have to be written on it.
     #[inline(always)]
-    pub(crate) fn start(&mut self, packet: &mut Packet, has_waited: bool) -> Option<Time> {
+    pub(crate) fn start(&mut self, packet: &mut Packet, has_waited: bool, may_stamp: bool) -> Option<Time> {
         let start = self.free_at;
         let (duration, head, serialisation) = if self.watch_from <= start {
             let Span { duration, head } = self.watch(packet, start, has_waited)?;
@@ -357,6 +361,10 @@ impl Port {
         self.stats.packets += 1;
         self.stats.busy += duration;
         if packet.kind.is_data() {
+            debug_assert!(may_stamp || !self.stamps);
+            if may_stamp && self.stamps {
+                self.stamp(packet, start);
+            }
             packet.trail.cross();
             if self.sums {
                 packet.serialisation = packet.serialisation.saturating_add(serialisation);
@@ -422,9 +430,6 @@ impl Port {
                 && special.only_observes()
             {
                 special.estimate(packet, start);
-                if packet.kind.is_data() {
-                    self.stamp(packet, start);
-                }
                 return Some(self.take(packet.size));
             }
             return self.watch_rare(packet, start, has_waited);
@@ -443,9 +448,6 @@ impl Port {
     #[inline(never)]
     fn watch_rare(&mut self, packet: &Packet, start: Time, has_waited: bool) -> Option<Span> {
         self.change_rate(start);
-        if packet.kind.is_data() {
-            self.stamp(packet, start);
-        }
         let (span, rate_from) = (self.take(packet.size), self.watches_rate_from());
         let drains = self.rare.as_ref()?.drain.is_some();
         let longest = if drains { self.take(u16::MAX).duration } else { Time::ZERO };
@@ -491,13 +493,19 @@ impl Port {
         None
     }
 
-    /// Writes on a data packet that starts how the port stands, where packets carry that.
+    /// From now on writes how it stands on data packets that start.
+    pub(crate) fn set_telemetry(&mut self, telemetry: Arc<Telemetry>) {
+        self.special_mut().telemetry = Some(telemetry);
+        self.stamps = true;
+    }
+
+    /// Writes on a data packet that starts, and has been counted, how the port stood before.
     #[inline(never)]
     fn stamp(&self, packet: &Packet, start: Time) {
         if let Some(Special { telemetry: Some(telemetry), .. }) = self.special() {
             let Port { channel, queued, .. } = *self;
-            let rate = self.rate();
-            telemetry.stamp(packet, Stamp { channel, queued, sent: self.stats.bytes, at: start, rate });
+            let sent = self.stats.bytes - u64::from(packet.size);
+            telemetry.stamp(packet, Stamp { channel, queued, sent, at: start, rate: self.rate() });
         }
     }
 
@@ -566,10 +574,10 @@ impl Special {
         Some((rate, head_at(rate, *cut_through)))
     }
 
-    /// Whether packets that start are counted or stamped here.
+    /// Whether packets that start are counted in an estimate.
     #[inline(always)]
     fn observes_starts(&self) -> bool {
-        self.telemetry.is_some() || self.estimator.as_ref().is_some_and(RateEstimator::counts_sent)
+        self.estimator.as_ref().is_some_and(RateEstimator::counts_sent)
     }
 
     /// Whether that is all that is done with them.

@@ -6,7 +6,7 @@ use rand::Rng;
 use super::start::{Origin, Output, Transmitter};
 use super::trimming::Trimming;
 use super::{At, Ports};
-use crate::buffers::{Buffers, Charge, Effect};
+use crate::buffers::{Buffers, Charge};
 use crate::faults::DropCause;
 use crate::packet::{NO_INGRESS, Packet};
 use crate::port::{Fate, Port, PortQueue, Wire};
@@ -20,9 +20,15 @@ pub(super) trait Admission {
     /// Control packets sent before data are counted.
     const COUNTS_CONTROL: bool = false;
 
-    /// Charges the input buffer by which the packet came. `false`: more may follow from that than this way can do.
+    /// What a packet is that starts at once.
     #[inline(always)]
-    fn charge(&self, _: &mut Output<'_, impl Wire>, _: &Packet, _: usize) -> bool {
+    fn origin(&self) -> Origin {
+        Origin::Arrival
+    }
+
+    /// Charges the input buffer by which the packet came, or only looks whether it could if the packet `passes`: it starts at once. `false`: more may follow from that than this way can do.
+    #[inline(always)]
+    fn charge(&self, _: &mut Output<'_, impl Wire>, _: &Packet, _: usize, _passes: bool) -> bool {
         true
     }
 
@@ -86,9 +92,20 @@ struct Lossless;
 
 impl Admission for Lossless {
     #[inline(always)]
-    fn charge(&self, output: &mut Output<'_, impl Wire>, packet: &Packet, queue: usize) -> bool {
+    fn origin(&self) -> Origin {
+        Origin::Passing
+    }
+
+    #[inline(always)]
+    fn charge(
+        &self,
+        output: &mut Output<'_, impl Wire>,
+        packet: &Packet,
+        queue: usize,
+        passes: bool,
+    ) -> bool {
         let rules = output.transmitter.at.rules;
-        fits(output.transmitter.buffers, packet, queue, rules)
+        fits(output.transmitter.buffers, packet, queue, passes, rules)
     }
 
     #[inline(always)]
@@ -109,12 +126,12 @@ impl Admission for Lossless {
     }
 }
 
-/// Charges the input buffer by which a packet came, if any counts it. `false`: what follows from that is still to be done.
+/// Charges the input buffer by which a packet came, if any counts it, or only looks whether it could if the packet `passes`. `false`: what follows from that is still to be done.
 #[inline(always)]
-fn fits(buffers: &mut Buffers, packet: &Packet, queue: usize, rules: &Rules) -> bool {
+fn fits(buffers: &mut Buffers, packet: &Packet, queue: usize, passes: bool, rules: &Rules) -> bool {
     queue < DATA
         || packet.ingress == NO_INGRESS
-        || buffers.charge(packet.ingress, rules.queue_in(packet), packet.size) == Charge::Fits
+        || buffers.charge(packet.ingress, rules.queue_in(packet), packet.size, passes) == Charge::Fits
 }
 
 /// The same where what happens at one port may concern others, which have all come to this instant.
@@ -127,8 +144,19 @@ struct Ordered {
 
 impl Admission for Ordered {
     #[inline(always)]
-    fn charge(&self, output: &mut Output<'_, impl Wire>, packet: &Packet, queue: usize) -> bool {
-        self.is_charged || Lossless.charge(output, packet, queue)
+    fn origin(&self) -> Origin {
+        if self.is_charged { Origin::Arrival } else { Origin::Passing }
+    }
+
+    #[inline(always)]
+    fn charge(
+        &self,
+        output: &mut Output<'_, impl Wire>,
+        packet: &Packet,
+        queue: usize,
+        passes: bool,
+    ) -> bool {
+        self.is_charged || Lossless.charge(output, packet, queue, passes)
     }
 
     #[inline(always)]
@@ -169,7 +197,7 @@ impl Ports {
     }
 
     /// [`Self::enqueue`] where a packet for which there is no room is [simply dropped](crate::Rules::drops_tail). `IS_OBSERVED`: the loads of the node's
-    /// ports may be read before the run is over; where they are not, what waits may be handed on early.
+    /// ports may be read before the run is over, or are written on packets; where they are not, what waits may be handed on early.
     #[inline(always)]
     pub fn enqueue_or_drop<const IS_OBSERVED: bool>(
         &mut self,
@@ -181,6 +209,7 @@ impl Ports {
         let queue = usize::from(to.queue);
         let now = at.now;
         let mut output = self.output(to.port, false, at);
+        output.transmitter.may_stamp = IS_OBSERVED;
         output.start_all_before(now);
         output.enqueue(&TailDrop::<IS_OBSERVED>, packet, queue, random).unwrap_or(Fate::Queued)
     }
@@ -195,8 +224,11 @@ impl Ports {
         at: &mut At<'_, impl Wire>,
     ) -> Fate {
         match &at.rules.trims {
-            Some(_) => self.enqueue_or_trim(port, packet, random, at.again()),
-            None if self.is_host => self.enqueue_exactly(port, packet, random, at),
+            Some(_) => {
+                let to = self.port_queue(port, packet, at.rules);
+                self.enqueue_or_trim(to, packet, random, at.again())
+            }
+            None if self.is_host => self.enqueue_at_host(port, packet, random, at),
             None => {
                 let to = self.port_queue(port, packet, at.rules);
                 self.enqueue_lossless((to, at.now), packet, random, at.again())
@@ -204,20 +236,40 @@ impl Ports {
         }
     }
 
-    /// [`Self::enqueue`] where packets are trimmed.
+    /// [`Self::enqueue`] where packets are trimmed. `to` is [where the packet leaves](Self::port_queue), but for data that hurry.
     #[inline(always)]
     pub fn enqueue_or_trim(
         &mut self,
-        port: u16,
+        to: PortQueue,
         packet: &mut Packet,
         random: &mut impl Rng,
         at: At<'_, impl Wire>,
     ) -> Fate {
-        let Some(trims) = &at.rules.trims else { return self.enqueue(port, packet, random, at) };
-        let (now, queue) = (at.now, at.rules.trimming_queue(packet));
-        let mut output = self.output(port, false, at);
+        let Some(trims) = &at.rules.trims else { return self.enqueue(to.port, packet, random, at) };
+        let (now, queue) = (at.now, at.rules.trimming_queue(packet, to.queue.into()));
+        let mut output = self.output(to.port, false, at);
         output.start_all_before(now);
         output.enqueue(&Trimming(trims), packet, queue, random).unwrap_or(Fate::Queued)
+    }
+
+    /// [`Self::enqueue`] at a host where flow control keeps packets from being lost: no input buffer counts what it sends.
+    #[inline(always)]
+    fn enqueue_at_host(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        at: &mut At<'_, impl Wire>,
+    ) -> Fate {
+        if self.is_ordered {
+            return self.enqueue_exactly(port, packet, random, at);
+        }
+        let (now, rules) = (at.now, at.rules);
+        self.advance_port(port, now, rules, at.wire);
+        let queue = self.queue_out(usize::from(port), packet, rules);
+        let mut output = self.output(port, true, at.again());
+        (output.transmitter.is_host, output.transmitter.may_stamp) = (true, false);
+        output.enqueue(&Lossless, packet, queue, random).unwrap_or(Fate::Queued)
     }
 
     /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost, after [`Self::settle_if_ordered`]. Nothing else comes
@@ -241,29 +293,28 @@ impl Ports {
                 return fate;
             }
         }
-        self.enqueue_in_order((to, next), packet, random, &mut at.again())
+        self.enqueue_in_order(to.to_bits(), next, packet, random, &mut at.again())
     }
 
-    /// [`Self::enqueue_lossless`] while ports are ordered, as far as that alone is in the way.
+    /// [`Self::enqueue_lossless`] while ports are ordered, as far as that alone is in the way. `to` is the [`PortQueue`] as [one number](PortQueue::to_bits), so that all arguments are in registers.
     #[inline(never)]
     fn enqueue_in_order(
         &mut self,
-        (to, next): (PortQueue, Time),
+        to: u32,
+        next: Time,
         packet: &mut Packet,
         random: &mut impl Rng,
         at: &mut At<'_, impl Wire>,
     ) -> Fate {
         debug_assert!(!self.is_ordered || self.first_departure(at.now).is_none(), "ports are settled");
+        let to = PortQueue::from_bits(to);
         if self.is_ordered && self.inputs.is_none() && !self.has_cuts {
             let (queue, index) = (usize::from(to.queue), usize::from(to.port));
             let is_idle = self.ports[index].ready() == 0;
             let is_alone = next > at.now && self.is_first_of_its_instant(at.now);
             let ordered = Ordered { is_charged: false, is_ordered: true };
             let mut output = self.output(to.port, true, at.again());
-            if is_alone && let Some(effect) = output.start_alone(packet, queue) {
-                if let Effect::Resumes(ingress) = effect {
-                    self.signal(ingress, at.now);
-                }
+            if is_alone && output.start_alone(packet, queue) {
                 return Fate::Queued;
             }
             if let Some(fate) = output.enqueue(&ordered, packet, queue, random) {
@@ -291,7 +342,7 @@ impl Ports {
         if self.has_cuts && self.is_lost_to_cut(port, packet, now, rules, at.wire) {
             return Fate::Dropped;
         }
-        if !fits(&mut self.buffers, packet, queue, rules)
+        if !fits(&mut self.buffers, packet, queue, false, rules)
             && self.charge_exactly(packet, now, rules, at.wire) == Fate::Dropped
         {
             return Fate::Dropped;
@@ -322,9 +373,6 @@ impl<W: Wire> Output<'_, W> {
         random: &mut impl Rng,
     ) -> Option<Fate> {
         let (now, rules) = (self.transmitter.at.now, self.transmitter.at.rules);
-        if !admission.charge(self, packet, queue) {
-            return None;
-        }
         let is_idle = self.ready() == 0;
         let port = &mut *self.transmitter.port;
         // A packet of a queue that is served in turn must be seen by the round robin.
@@ -333,22 +381,29 @@ impl<W: Wire> Output<'_, W> {
             && queue < rules.first_shared
             && admission.starts_at_once(port, queue)
         {
+            if !admission.charge(self, packet, queue, true) {
+                return None;
+            }
             if A::COUNTS_CONTROL {
                 self.service[self.transmitter.index].control_sent = 0;
             }
-            self.start_at_once(packet, queue);
+            self.start_at_once(packet, queue, admission.origin());
             return Some(Fate::Queued);
         }
+        // Where nothing is paused, nothing waits at a port that is idle; said here, it keeps the two ways apart: 2 instructions per packet-hop less.
         if A::HANDS_ON_EARLY
             && queue == CONTROL
-            && port.occupied >> queue & 1 == 0
+            && (is_idle || port.occupied >> queue & 1 == 0)
             && let Some(departure) = port.start_early(packet, now)
         {
             self.transmitter.at.wire.depart(departure);
             return Some(Fate::Queued);
         }
+        if !admission.charge(self, packet, queue, false) {
+            return None;
+        }
         if is_idle {
-            note_waiting(port, self.waiting, self.transmitter.index, now);
+            note_waiting(self.transmitter.port, self.waiting, self.transmitter.index, now);
         }
         match admission.admit(self, packet, queue, random) {
             Ok(queue) => {
@@ -362,22 +417,20 @@ impl<W: Wire> Output<'_, W> {
     }
 
     /// While ports are ordered: starts the transmission of a packet that finds its port idle and its queue open, if nothing else happens at the node in this
-    /// instant, so that it would be the next one to start. Returns what follows from that at another port; `None` if it cannot start so, and nothing has been done with it.
+    /// instant, so that it would be the next one to start. Nothing follows from that at other ports, as it only passes. `false`: it cannot start so, and nothing has been done with it.
     #[inline(always)]
-    fn start_alone(&mut self, packet: &mut Packet, queue: usize) -> Option<Effect> {
+    fn start_alone(&mut self, packet: &mut Packet, queue: usize) -> bool {
         let (now, rules) = (self.transmitter.at.now, self.transmitter.at.rules);
         let port = &*self.transmitter.port;
         let may_start = port.free_at <= now
             && port.ready() == 0
             && queue < rules.first_shared
             && Lossless.starts_at_once(port, queue);
-        if !may_start || !Lossless.charge(self, packet, queue) {
-            return None;
+        if !may_start || !Lossless.charge(self, packet, queue, true) {
+            return false;
         }
-        let port = &mut *self.transmitter.port;
-        port.stats.note_queue(port.queued + u64::from(packet.size));
-        port.free_at = now;
-        Some(self.transmitter.start(packet, queue, Origin::Queue { left: 0 }))
+        self.start_at_once(packet, queue, Origin::Passing);
+        true
     }
 
     /// Bytes in a queue.

@@ -22,7 +22,7 @@ impl Ports {
     ) -> Fate {
         let (ingress, queue) = (packet.ingress, rules.queue_in(packet));
         self.advance(now, rules, wire);
-        if self.buffers.charge(ingress, queue, packet.size) == Charge::Fits {
+        if self.buffers.charge(ingress, queue, packet.size, false) == Charge::Fits {
             return Fate::Queued;
         }
         self.advance(just_after(now), rules, wire);
@@ -80,12 +80,19 @@ impl Ports {
     }
 
     /// A packet ends here and leaves its input at once: credits go back. All ports are at `now`, or are a host's.
+    #[inline(always)]
+    pub fn absorb(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        if matches!(self.buffers, Buffers::Credits(_)) {
+            self.absorb_under_credits(packet, now, rules, wire);
+        }
+    }
+
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a port has at most 31 queues: FlowControl::most_vcs"
     )]
-    pub fn absorb(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
+    fn absorb_under_credits(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
         let (ingress, queue) = (packet.ingress, rules.queue_in(packet));
         if rules.is_in_data_queue(packet)
             && let Some(accounts) = self.buffers.accounts()

@@ -183,7 +183,7 @@ impl Ports {
     }
 }
 
-/// A data packet of a queue that should have started at `start` is lost on the channel: it leaves the input buffer (port, data queue) `from` which it comes all the same, and if it has begun, the other end
+/// A data packet of a queue that should have started at `start` is lost on the channel: it leaves the input buffer (port, data queue) `from` which it comes all the same, unless it only `passes` there, and if it has begun, the other end
 /// under credits notices that it is missing. Returns what follows from that at another port.
 #[cold]
 #[inline(never)]
@@ -191,6 +191,7 @@ impl Ports {
 pub(super) fn lose(
     transmitter: Transmitter<'_, impl Wire>,
     packet: &Packet,
+    passes: bool,
     (queue, start, from): (usize, Time, Option<(u16, usize)>),
 ) -> Effect {
     let Transmitter { port, index, buffers, dropped, is_host, at, .. } = transmitter;
@@ -200,9 +201,11 @@ pub(super) fn lose(
         if is_host {
             port.pass(packet, start);
         }
+        let from = from.filter(|_| !passes || buffers.accounts().is_some());
         return from.map_or(Effect::None, |from| buffers.leave(start, packet.size, from));
     }
-    let effect = buffers.on_departure(start, packet.size, from, (index as u16, queue - DATA), at.rules);
+    let to = (index as u16, queue - DATA);
+    let effect = buffers.on_departure((start, packet.size), passes, from, to, at.rules);
     let missed = port.faults_mut().and_then(|faults| faults.missed.take());
     if let (Some(arrival), Some(_)) = (missed, buffers.accounts()) {
         let room = Credit { port: port.peer, queue: (queue - DATA) as u8, bytes: u32::from(packet.size) };

@@ -175,7 +175,8 @@ impl Ports {
         let index = usize::from(port);
         let port = &mut ports[index];
         let is_host = *is_host;
-        let transmitter = Transmitter { port, index, buffers, dropped, is_host, is_lossless, at };
+        let transmitter =
+            Transmitter { port, index, buffers, dropped, is_host, is_lossless, may_stamp: true, at };
         Output { queues, service, waiting, transmitter }
     }
 

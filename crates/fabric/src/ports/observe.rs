@@ -84,7 +84,7 @@ impl Ports {
     /// Has every port write on data packets how it stands when they leave. To be called before anything is sent.
     pub fn set_telemetry(&mut self, telemetry: &Arc<Telemetry>) {
         for port in &mut self.ports {
-            port.special_mut().telemetry = Some(Arc::clone(telemetry));
+            port.set_telemetry(Arc::clone(telemetry));
         }
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Transmitter<'a, W> {
     pub(super) is_host: bool,
     /// Flow control keeps packets from being lost, and may pause queues. Known where an output is made, so that nothing is asked for it.
     pub(super) is_lossless: bool,
+    /// Data packets may have telemetry written on them. Known there, too.
+    pub(super) may_stamp: bool,
     pub(super) at: At<'a, W>,
 }
 
@@ -39,11 +41,24 @@ pub(super) enum Origin {
     Queue { left: u64 },
     /// It has just come, and its port is idle.
     Arrival,
+    /// The same, and it has not been charged to its input buffer, as it only passes.
+    Passing,
     /// A NIC has pulled it: it counts in no queue.
     Pulled,
 }
 
 impl<W: Wire> Output<'_, W> {
+    /// A copy to hand on to what is not inlined: see [`Transmitter::again`].
+    #[inline(always)]
+    pub(super) fn again(&mut self) -> Output<'_, W> {
+        Output {
+            queues: self.queues,
+            service: self.service,
+            waiting: self.waiting,
+            transmitter: self.transmitter.again(),
+        }
+    }
+
     /// Queues that could send, as bits.
     #[inline(always)]
     pub(super) fn ready(&self) -> u32 {
@@ -84,13 +99,14 @@ impl<W: Wire> Output<'_, W> {
     pub(super) fn send_now(&mut self, packet: &mut Packet, queue: usize) {
         debug_assert!(self.ready() == 0 && self.transmitter.port.free_at <= self.transmitter.at.now);
         self.transmitter.port.free_at = self.transmitter.at.now;
+        self.transmitter.may_stamp = false;
         let effect = self.transmitter.start(packet, queue, Origin::Pulled);
         debug_assert_eq!(effect, Effect::None);
     }
 
-    /// Starts the transmission of a packet that finds its port idle.
+    /// Starts the transmission of a packet that finds its port idle: an [arrival](Origin::Arrival) or one that [passes](Origin::Passing).
     #[inline(always)]
-    pub(super) fn start_at_once(&mut self, packet: &mut Packet, queue: usize) {
+    pub(super) fn start_at_once(&mut self, packet: &mut Packet, queue: usize, origin: Origin) {
         let Transmitter { port, at, is_lossless, .. } = &mut self.transmitter;
         if *is_lossless {
             // Paused queues may hold something.
@@ -99,7 +115,7 @@ impl<W: Wire> Output<'_, W> {
             port.forget_early();
         }
         port.free_at = at.now;
-        let effect = self.transmitter.start(packet, queue, Origin::Arrival);
+        let effect = self.transmitter.start(packet, queue, origin);
         debug_assert_eq!(effect, Effect::None);
     }
 }
@@ -115,6 +131,7 @@ impl<W: Wire> Transmitter<'_, W> {
             dropped: self.dropped,
             is_host: self.is_host,
             is_lossless: self.is_lossless,
+            may_stamp: self.may_stamp,
             at: self.at.again(),
         }
     }
@@ -142,11 +159,12 @@ impl<W: Wire> Transmitter<'_, W> {
             from = (packet.ingress != NO_INGRESS).then(|| (packet.ingress, self.at.rules.queue_in(packet)));
             packet.trail = packet.trail.by(self.at.rules.vc_of(queue));
         }
+        let passes = origin == Origin::Passing;
         if !self.send(packet, origin) {
-            return links::lose(self.again(), packet, (queue, at, from));
+            return links::lose(self.again(), packet, passes, (queue, at, from));
         }
         let to = (self.index as u16, queue - DATA);
-        let effect = self.buffers.on_departure(at, size, from, to, self.at.rules);
+        let effect = self.buffers.on_departure((at, size), passes, from, to, self.at.rules);
         if effect == Effect::OutOfCredit {
             self.port.pause(1 << queue, at, self.is_host);
             return Effect::None;
@@ -158,7 +176,7 @@ impl<W: Wire> Transmitter<'_, W> {
     #[inline(always)]
     fn send(&mut self, packet: &mut Packet, origin: Origin) -> bool {
         let has_waited = matches!(origin, Origin::Queue { .. });
-        let Some(arrival) = self.port.start(packet, has_waited) else { return false };
+        let Some(arrival) = self.port.start(packet, has_waited, self.may_stamp) else { return false };
         match origin {
             Origin::Queue { left } if left > self.at.rules.unmarked_departure => {
                 self.port.mark_departure(packet, left, self.at.rules);
@@ -166,7 +184,7 @@ impl<W: Wire> Transmitter<'_, W> {
             Origin::Arrival if !self.is_lossless => {
                 self.port.stats.note_queue(u64::from(packet.size));
             }
-            Origin::Queue { .. } | Origin::Arrival | Origin::Pulled => {}
+            Origin::Queue { .. } | Origin::Arrival | Origin::Passing | Origin::Pulled => {}
         }
         self.at.wire.depart(self.port.departure(packet, arrival));
         true
@@ -179,7 +197,7 @@ impl<W: Wire> Transmitter<'_, W> {
         match origin {
             _ if self.is_lossless => {}
             Origin::Queue { .. } => return Effect::Lost,
-            Origin::Arrival => {
+            Origin::Arrival | Origin::Passing => {
                 // At a channel that is cut it does not even wait.
                 if self.port.free_at > at {
                     self.port.stats.note_queue(u64::from(packet.size));
@@ -212,9 +230,23 @@ fn next_queue(
     schedule(ready, index, queues, service, rules)
 }
 
-/// Which of the queues that are served in turn sends next.
+/// Which of several queues sends next that do not simply go one before the other.
 #[inline(never)]
-fn schedule(
+fn schedule(ready: u32, index: usize, queues: &Queues, service: &mut [ServiceState], rules: &Rules) -> usize {
+    // Where control packets are counted, it is mostly their turn.
+    if let Some(trims) = &rules.trims
+        && ready >> CONTROL & 1 == 1
+        && service[index].control_sent != trims.control_weight
+    {
+        service[index].control_sent += 1;
+        return CONTROL;
+    }
+    schedule_data(ready, index, queues, service, rules)
+}
+
+/// Which of the data queues sends next.
+#[inline(never)]
+fn schedule_data(
     mut ready: u32,
     index: usize,
     queues: &Queues,
@@ -222,12 +254,7 @@ fn schedule(
     rules: &Rules,
 ) -> usize {
     let service = &mut service[index];
-    if let Some(trims) = &rules.trims {
-        let has_data = ready >> DATA != 0;
-        if ready >> CONTROL & 1 == 1 && !(has_data && service.control_sent == trims.control_weight) {
-            service.control_sent = if has_data { service.control_sent + 1 } else { 0 };
-            return CONTROL;
-        }
+    if rules.trims.is_some() {
         service.control_sent = 0;
         ready &= !(1 << CONTROL);
         let queue = ready.trailing_zeros() as usize;
@@ -257,7 +284,7 @@ fn send_pause(
     frame.by_kind = ByKind::new(buffers.paused_queues(index as u16));
     let late = port.latency + rules.response;
     let start = port.free_at;
-    if port.start(frame, true).is_some() {
+    if port.start(frame, true, false).is_some() {
         let arrival = port.free_at + late;
         // One that has come and is not obeyed yet goes with the link, too.
         if port.faults().is_none_or(|faults| !faults.is_cut_between(start, arrival)) {

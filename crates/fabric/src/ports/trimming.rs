@@ -8,7 +8,7 @@ use super::start::{Output, Transmitter};
 use crate::faults::DropCause;
 use crate::packet::{Packet, PacketKind};
 use crate::port::{Fate, LAST_RANK, Wire};
-use crate::rules::{CONTROL, Trims};
+use crate::rules::{CONTROL, Step, Trims};
 
 /// A data packet without room loses its payload. Afterwards the packet that came is the one that had no room and is dropped, trimmed or sent back.
 pub(super) struct Trimming<'a>(pub(super) &'a Trims);
@@ -28,7 +28,7 @@ impl Admission for Trimming<'_> {
             output.mark_arrival(packet, queue, random);
             return Ok(queue);
         }
-        self.admit_exactly(output, packet, queue, random)
+        self.admit_exactly(&mut output.again(), packet, queue, random)
     }
 }
 
@@ -57,7 +57,7 @@ impl Trimming<'_> {
         }
         if packet.is_data() {
             self.trim(output, packet, queue, random);
-            let queue = output.transmitter.at.rules.trimming_queue(packet);
+            let queue = output.transmitter.at.rules.queue_out(packet, || Step::Next);
             if self.has_room(output, packet, queue) {
                 return Ok(queue);
             }

@@ -99,7 +99,7 @@ fn duties(world: &World, fast_path: FastPath, is_special: bool, part: Option<Par
         Duties::Lossless
     } else if !rules.drops_tail() {
         Duties::Trims
-    } else if fast_path.looks_at_ports() {
+    } else if fast_path.looks_at_ports() || world.telemetry.is_some() {
         Duties::Observed
     } else {
         Duties::Plain

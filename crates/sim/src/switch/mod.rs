@@ -51,7 +51,7 @@ pub(crate) struct Switch {
 pub(crate) enum Duties {
     /// Nothing, and a packet without room is dropped.
     Plain,
-    /// The same, and by which port a packet leaves may depend on the lengths of queues.
+    /// The same, and by which port a packet leaves may depend on the lengths of queues, or they are written on packets.
     Observed,
     /// Nothing, and a packet without room is trimmed.
     Trims,

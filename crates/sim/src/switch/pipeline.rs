@@ -62,12 +62,11 @@ impl Switch {
         hint: NextHopHint,
         next: Time,
     ) {
-        if hint == NextHopHint::NONE && packet.is_of_the_link() {
-            return self.on_link_signal(&mut ctx.again(), packet);
-        }
         // Loads are those of this instant.
         self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
-        let port_queue = self.port_queue(ctx, packet, hint);
+        let Some(port_queue) = self.hinted_port_queue(ctx, packet, hint) else {
+            return self.forward_lossless_without_hint(&mut ctx.again(), packet, next);
+        };
         let Switch { ports, random, .. } = self;
         ports.enqueue_lossless(
             (port_queue, next),
@@ -77,18 +76,25 @@ impl Switch {
         );
     }
 
-    /// How a packet leaves: as its hint says, if it has one.
-    #[inline(always)]
-    pub(crate) fn port_queue(
+    /// [`Self::forward_lossless`] of a packet without a hint, or of a signal of the link, which has none.
+    #[inline(never)]
+    fn forward_lossless_without_hint(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
-        hint: NextHopHint,
-    ) -> PortQueue {
-        match self.hinted_port_queue(ctx, packet, hint) {
-            Some(port_queue) => port_queue,
-            None => self.choose_port_queue(&mut ctx.again(), packet),
+        next: Time,
+    ) {
+        if packet.is_of_the_link() {
+            return self.on_link_signal(ctx, packet);
         }
+        let port_queue = self.choose_port_queue(ctx, packet);
+        let Switch { ports, random, .. } = self;
+        ports.enqueue_lossless(
+            (port_queue, next),
+            packet,
+            random,
+            At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
+        );
     }
 
     /// How a packet leaves whose port is not known yet.

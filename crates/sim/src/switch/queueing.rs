@@ -73,23 +73,36 @@ impl Queueing for Trims {
         hint: NextHopHint,
         _: Time,
     ) {
-        let to = switch.port_queue(ctx, packet, hint);
-        Trims::enqueue(switch, ctx, to, packet);
+        let to = match switch.hinted_port_queue(ctx, packet, hint) {
+            Some(to) => to,
+            None => switch.choose_port_queue(&mut ctx.again(), packet),
+        };
+        trim_or_enqueue(switch, ctx, to, packet);
     }
 
     #[inline(always)]
     fn enqueue(
         switch: &mut Switch,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        PortQueue { port, .. }: PortQueue,
+        to: PortQueue,
         packet: &mut Packet,
     ) {
-        // What is trimmed takes another queue.
-        let (Switch { ports, random, .. }, rules) = (&mut *switch, &ctx.world.rules);
-        let fate = ports.enqueue_or_trim(port, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
-        if fate == Fate::Returned {
-            switch.send_back(&mut ctx.again(), packet);
-        }
+        trim_or_enqueue(switch, ctx, to, packet);
+    }
+}
+
+/// Puts a packet into a queue where packets are trimmed.
+#[inline(always)]
+fn trim_or_enqueue(
+    switch: &mut Switch,
+    ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+    to: PortQueue,
+    packet: &mut Packet,
+) {
+    let (Switch { ports, random, .. }, rules) = (&mut *switch, &ctx.world.rules);
+    let fate = ports.enqueue_or_trim(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
+    if fate == Fate::Returned {
+        switch.send_back(&mut ctx.again(), packet);
     }
 }
 

@@ -4,7 +4,7 @@ use netloom_units::{Bytes, Invalid, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::telemetry::{BITS, Telemetry};
+use super::telemetry::{BITS, Telemetry, float};
 use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start};
 use crate::feedback::{Cause, Feedback, LinkState};
 use crate::gate::Gate;
@@ -135,7 +135,7 @@ impl State {
         let fullest = self.telemetry.largest(|link| {
             let carried = link.carried / link.elapsed / link.rate;
             let [before, now] = link.queued;
-            let waiting = before.min(now) as f64 / (link.rate * base_rtt);
+            let waiting = float(before.min(now)) / (link.rate * base_rtt);
             waiting + carried
         });
         let Some((load, elapsed)) = fullest else { return false };

@@ -15,7 +15,7 @@ use netloom_units::{Bytes, Invalid, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::telemetry::{BITS, Interval, Telemetry};
+use super::telemetry::{BITS, Interval, Telemetry, float};
 use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start};
 use crate::feedback::{Cause, Feedback, LinkState};
 use crate::gate::Gate;
@@ -208,8 +208,8 @@ impl State {
 /// The power of a link, of that which it has when it is just full.
 fn power(interval: Interval, base_rtt: f64, least: f64) -> f64 {
     let Interval { elapsed, rate, carried, queued: [before, now] } = interval;
-    let current = ((carried + now as f64 - before as f64) / elapsed).max(least * rate);
-    let voltage = now as f64 + rate * base_rtt;
+    let current = ((carried + float(now) - float(before)) / elapsed).max(least * rate);
+    let voltage = float(now) + rate * base_rtt;
     current * voltage / (rate * rate * base_rtt)
 }
 
