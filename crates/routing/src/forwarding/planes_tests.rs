@@ -64,7 +64,7 @@ fn two_planes_need_the_virtual_channels_of_one() {
 
 #[test]
 fn intermediate_switches_are_in_the_plane() {
-    let dragonfly = Topology::Dragonfly(Dragonfly { hosts_per_switch: Some(1), ..Dragonfly::default() });
+    let dragonfly = Topology::Dragonfly(Dragonfly { hosts_per_switch: Some(2), ..Dragonfly::default() });
     let slim_fly = Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() });
     for (scheme, plane) in [("valiant-group", build(dragonfly)), ("valiant", build(slim_fly))] {
         let planes = twice(&plane);
