@@ -358,6 +358,7 @@ mod tests {
             "[workload]\nkind = \"mix\"\nparts = [\"hotspot\", { kind = \"incast\", class = 3, name = \"io\", size = \"vl2\" }, { kind = \"mix\", parts = [\"bursty\"] }]\n",
             "[topology]\nkind = \"crossbar\"\n[workload]\nkind = \"incast\"\nranks = 12\nstart_jitter = \"1us\"\n",
             "[servers]\nnics = 4\nwiring = \"rail-optimised\"\n",
+            "[servers]\nplanes = 2\ngpus = 8\n[servers.bond]\nport_selection = \"least-loaded\"\nfailover_after = \"1ms\"\n[servers.scale_up]\nrate = \"1Tbps\"\n",
             "[[jobs]]\nname = \"a\"\nplacement = { hosts = [3, \"h1\"] }\nworkload = \"permutation\"\n\
              [[jobs]]\nname = \"b\"\nranks = 4\nplacement = \"by-rail\"\nworkload = { kind = \"collective\" }\n\
              stragglers = [{ count = 1, factor = 1.5 }]\n",
