@@ -103,7 +103,7 @@ impl World {
     }
 
     /// A packet as the transport knows it.
-    pub(crate) fn from_wire(&self, packet: &Packet) -> Packet {
+    pub(crate) fn off_wire(&self, packet: &Packet) -> Packet {
         match packet.kind.is_of_the_link() {
             true => *packet,
             false => Packet { src: self.address(packet.src), dst: self.address(packet.dst), ..*packet },

@@ -156,7 +156,7 @@ impl Server {
         }
         match message {
             Message::Packet(packet) if ctx.world.port_selection().is_some() => {
-                let packet = ctx.world.from_wire(packet);
+                let packet = ctx.world.off_wire(packet);
                 let rail = rail_of(ctx.world, source);
                 self.nics[rail as usize].host.note_port(packet.ingress);
                 self.at_nic(ctx, rail, &Message::Packet(packet));
