@@ -357,7 +357,7 @@ impl Faults {
     pub(crate) fn check(&self, until: Option<Time>) -> Result<(), Invalid> {
         if let Some(index) = self.endless.filter(|_| until.is_none()) {
             let expected = "the moment of the repair, as flows that need the link would never end; or routes that get around it \
-                            (`reroute_after`; around a host's link only another port of its NIC gets, with `servers.bond`); or a run with an end (`until` in \
+                            (`reroute_after`; no route gets around a host's link, only another port of its NIC does, with `servers.bond`); or a run with an end (`until` in \
                             [measure])";
             return Err(Invalid::new("until", expected, "none").within(&index.to_string()));
         }

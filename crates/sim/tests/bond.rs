@@ -201,7 +201,7 @@ fn a_port_that_fails_for_good_needs_another_one() {
     };
     let one =
         refused(&Servers { bond: None, ..bonded(2, PortSelection::Flow) }, vec![cut("h2", "s1", 1, None)]);
-    assert!(one.contains("another port of its NIC gets, with `servers.bond`"), "{one}");
+    assert!(one.contains("another port of its NIC does, with `servers.bond`"), "{one}");
     let both = vec![cut("h2", "s1", 1, None), cut("h0", "s0", 5, None)];
     assert!(refused(&bonded(2, PortSelection::Flow), both).starts_with("1.until"));
 }
