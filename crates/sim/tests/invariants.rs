@@ -604,7 +604,7 @@ fn port_selection(config: &SimConfig, ports: Ports, seed: u64) -> Option<PortSel
 fn dead_port(network: &Network, rails: &Rails, seed: u64) -> Option<Fault> {
     let host = (seed >> 20) as u32 % network.hosts();
     let has_others = rails.bond().is_some() && rails.has_live_port(host, |port| port == host);
-    (has_others && (seed >> 57) % 2 == 0).then(|| {
+    (has_others && (seed >> 57).is_multiple_of(2)).then(|| {
         let (from, to) = (network.node_name(host), network.node_name(network.edge_switch(host)));
         let channels = vec![ChannelEnds { from, to, parallel: 0 }];
         Fault::Cut(Cut { channels, from: Time::from_us(1 + (seed >> 26) % 20), ..Cut::default() })
