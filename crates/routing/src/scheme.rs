@@ -247,9 +247,8 @@ impl Routing {
         let fits = self.selector.facts().digits != Digits::Leaf || mod_k::leaves_are_alike(network);
         let expected = "\"host\", or as many hosts at every leaf switch, numbered one leaf after the other";
         Invalid::unless(fits, "selector.by", expected, format!("\"leaf\" on {}", network.name()))?;
-        let fits = network.components() == 1 || self.selector.facts().is_minimal();
-        let expected =
-            "one with minimal paths only, as planes and scale-up networks are not connected to each other";
+        let fits = network.components() == 1 || !matches!(self.selector.facts().paths, PathSet::Layers(_));
+        let expected = "another one where planes or scale-up networks are not connected with each other, as layers are made of all switches of one network";
         Invalid::unless(fits, "selector", expected, quoted(self.selector.name()))
     }
 

@@ -358,6 +358,7 @@ mod tests {
             "[workload]\nkind = \"mix\"\nparts = [\"hotspot\", { kind = \"incast\", class = 3, name = \"io\", size = \"vl2\" }, { kind = \"mix\", parts = [\"bursty\"] }]\n",
             "[topology]\nkind = \"crossbar\"\n[workload]\nkind = \"incast\"\nranks = 12\nstart_jitter = \"1us\"\n",
             "[servers]\nnics = 4\nwiring = \"rail-optimised\"\n",
+            "[servers]\nplanes = 2\ngpus = 8\n[servers.bond]\nport_selection = \"least-loaded\"\nfailover_after = \"1ms\"\n[servers.scale_up]\nrate = \"1Tbps\"\n",
             "[[jobs]]\nname = \"a\"\nplacement = { hosts = [3, \"h1\"] }\nworkload = \"permutation\"\n\
              [[jobs]]\nname = \"b\"\nranks = 4\nplacement = \"by-rail\"\nworkload = { kind = \"collective\" }\n\
              stragglers = [{ count = 1, factor = 1.5 }]\n",
@@ -460,7 +461,7 @@ mod tests {
             read("[servers]\nrails = 2\nwiring = \"planes\"\nnic_selection = \"last-outstanding\"\n")
                 .unwrap_err();
         for expected in [
-            "s.toml:2:1: servers.rails: unknown field `rails` (valid here: nics, wiring, nic_selection, planes, gpus, scale_up)",
+            "s.toml:2:1: servers.rails: unknown field `rails` (valid here: nics, wiring, nic_selection, planes, gpus, bond, scale_up)",
             "s.toml:3:10: servers.wiring: there is no wiring `planes` (valid here: side-by-side, rail-optimised)",
             "s.toml:4:17: servers.nic_selection: there is no nic selection `last-outstanding` (did you mean `least-outstanding`?",
         ] {

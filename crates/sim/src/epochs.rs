@@ -114,6 +114,11 @@ impl Epochs {
         self.forwarding(self.begin.partition_point(|&(from, _)| from <= now), first)
     }
 
+    /// When routes change next after an instant, if they do.
+    pub(crate) fn next_after(&self, now: Time) -> Option<Time> {
+        self.begin.get(self.begin.partition_point(|&(from, _)| from <= now)).map(|&(from, _)| from)
+    }
+
     /// All routes of the run, each once, with the instant from which on they are first used.
     pub(crate) fn all<'a>(&'a self, first: &'a Forwarding) -> Vec<(Time, &'a Forwarding)> {
         let begins = |number: usize| self.begin.iter().find(|&&(_, built)| built == Some(number));

@@ -3,10 +3,11 @@
 use netloom_engine::END_OF_TIME;
 use netloom_fabric::{ChannelFaults, LossInterval, apart};
 use netloom_routing::{RouteTable, Routing};
-use netloom_topology::{ChannelId, LinkId, Network, NodeId, PortId};
+use netloom_topology::{ChannelId, HostId, LinkId, Network, NodeId, PortId};
 use netloom_transport::Transport;
 use netloom_units::{Invalid, Rate, Time, kinds, narrow, random};
-use rustc_hash::FxHashMap;
+use netloom_workload::Rails;
+use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -166,6 +167,8 @@ pub(crate) struct Faults {
     is_losing: bool,
     /// The first cut of the run's middle that nobody repairs and that routing does not get around.
     endless: Option<usize>,
+    /// Hosts whose link is cut for good in the run's middle.
+    dead: FxHashSet<HostId>,
     /// The first one that routing may get around.
     rerouted: Option<usize>,
     /// The intervals in which routes do without links.
@@ -184,7 +187,12 @@ impl Faults {
     ///
     /// # Errors
     /// The field of the list of faults that should change.
-    pub(crate) fn build(faults: &[Fault], network: &Network, seed: u64) -> Result<Self, Invalid> {
+    pub(crate) fn build(
+        faults: &[Fault],
+        network: &Network,
+        rails: Option<&Rails>,
+        seed: u64,
+    ) -> Result<Self, Invalid> {
         let links = network.links().len();
         let mut built = Faults {
             cut: vec![false; links],
@@ -196,12 +204,13 @@ impl Faults {
             has_error_rates: !network.error_rates().is_empty(),
             is_losing: false,
             endless: None,
+            dead: FxHashSet::default(),
             rerouted: None,
             withdrawals: Vec::new(),
         };
         for (index, fault) in faults.iter().enumerate() {
             let result = match fault {
-                Fault::Cut(cut) => built.cut(cut, index, network, seed),
+                Fault::Cut(cut) => built.cut(cut, index, network, rails, seed),
                 Fault::Degrade(degrade) => built.degrade(degrade, index, network, seed),
                 Fault::Loss(loss) => built.lose(loss, index, network, seed),
             };
@@ -215,7 +224,14 @@ impl Faults {
         Ok(built)
     }
 
-    fn cut(&mut self, cut: &Cut, index: usize, network: &Network, seed: u64) -> Result<(), Invalid> {
+    fn cut(
+        &mut self,
+        cut: &Cut,
+        index: usize,
+        network: &Network,
+        rails: Option<&Rails>,
+        seed: u64,
+    ) -> Result<(), Invalid> {
         check_interval(cut.from, cut.until)?;
         let choice = Choice {
             tier: cut.tier.as_deref(),
@@ -258,16 +274,25 @@ impl Faults {
         }
         self.signalling = self.signalling.or(is_told.then_some(index));
         self.is_losing = true;
-        // No route gets around a host's own link.
+        // No route gets around a host's own link; its NIC may, if it has other ports.
         let ends = |link: LinkId| [network.links()[link as usize].a, network.links()[link as usize].b];
-        let takes_hosts = links.iter().any(|&link| ends(link).iter().any(|&node| network.is_host(node)));
+        let host = |link: LinkId| ends(link).into_iter().find(|&node| network.is_host(node));
+        let takes_hosts = links.iter().any(|&link| host(link).is_some());
+        if cut.until.is_none() {
+            self.dead.extend(links.iter().filter_map(|&link| host(link)));
+        }
+        let bonded = rails.filter(|rails| rails.bond().is_some());
+        let is_dead = |port| self.dead.contains(&port);
+        let has_other_ports = |host| bonded.is_some_and(|rails| rails.has_live_port(host, is_dead));
+        let needs_hosts = links.iter().filter_map(|&link| host(link)).any(|host| !has_other_ports(host));
+        let takes_others = links.iter().any(|&link| host(link).is_none());
         if takes_hosts && is_told {
             let expected = "\"silence\" where a host's own link is cut, as no path gets around that";
             return Err(Invalid::new("unreachable", expected, "\"notify-source\""));
         }
-        if cut.until.is_none() && (cut.reroute_after.is_none() || takes_hosts) {
+        if cut.until.is_none() && (needs_hosts || takes_others && cut.reroute_after.is_none()) {
             self.endless = self.endless.or(Some(index));
-        } else if cut.until.is_none() {
+        } else if cut.until.is_none() && !takes_hosts {
             self.rerouted = self.rerouted.or(Some(index));
         }
         if let Some(after) = cut.reroute_after {
@@ -332,7 +357,8 @@ impl Faults {
     pub(crate) fn check(&self, until: Option<Time>) -> Result<(), Invalid> {
         if let Some(index) = self.endless.filter(|_| until.is_none()) {
             let expected = "the moment of the repair, as flows that need the link would never end; or routes that get around it \
-                            (`reroute_after`; no route gets around a host's link); or a run with an end (`until` in [measure])";
+                            (`reroute_after`; no route gets around a host's link, only another port of its NIC does, with `servers.bond`); or a run with an end (`until` in \
+                            [measure])";
             return Err(Invalid::new("until", expected, "none").within(&index.to_string()));
         }
         Ok(())

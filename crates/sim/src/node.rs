@@ -123,6 +123,10 @@ impl Node {
                 }
             }
         }
+        // Further ports of NICs are at the first one's host.
+        for node in nodes.iter_mut().filter(|node| matches!(node, Node::InServer)) {
+            *node = Node::Untouched;
+        }
     }
 }
 

@@ -94,13 +94,13 @@ impl World {
     }
 
     /// What the transport knows of such a path.
-    pub(crate) fn path_facts(&self, path: &PathProfile) -> PathFacts {
+    pub(crate) fn path_facts(&self, src: HostId, path: &PathProfile) -> PathFacts {
         PathFacts {
             base_rtt: path.round_trip(self.transport.packet_size(), self.transport.options.ack_size),
-            rate: path.nic_rate(),
+            rate: Rate(path.nic_rate().0.saturating_mul(self.ports_in_use(src))),
             // A receiver that refuses packets discards what a sender believes delivered, even where the fabric loses nothing.
             lossy: self.is_lossy || self.transport.refuses(),
-            reorders: self.routing.scatters(),
+            reorders: self.routing.scatters() || self.scatters_ports(),
             trims: self.fabric.queue.trims(),
         }
     }

@@ -2,6 +2,7 @@
 
 use netloom_topology::{ChannelId, Network, PortId};
 use netloom_units::{Rate, narrow};
+use netloom_workload::Rails;
 
 use crate::fault::Faults;
 
@@ -19,11 +20,19 @@ pub(crate) struct Wiring {
 }
 
 impl Wiring {
-    pub(crate) fn new(network: &Network, faults: Faults, seed: u64, first_number: u32) -> Self {
+    pub(crate) fn new(
+        network: &Network,
+        rails: Option<&Rails>,
+        faults: Faults,
+        seed: u64,
+        first_number: u32,
+    ) -> Self {
         let mut port_of = vec![0; network.links().len() * 2];
         for node in 0..network.nodes() {
+            // A host has one link, which is one of several at its NIC.
+            let first = rails.filter(|_| network.is_host(node)).map_or(0, |rails| rails.port(node) as usize);
             for (port, &channel) in network.ports(node).iter().enumerate() {
-                port_of[channel as usize] = narrow::<PortId>(port);
+                port_of[channel as usize] = narrow::<PortId>(first + port);
             }
         }
         let fastest = (network.hosts()..network.nodes()).map(|switch| {

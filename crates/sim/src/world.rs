@@ -183,6 +183,7 @@ impl World {
             return;
         }
         for (port, from, until) in self.wiring.faults.cuts_at(&self.network, id) {
+            let port = self.wiring.port_of(self.network.ports(id)[usize::from(port)]);
             let instants = [(from, true), (until, false)].into_iter();
             for (at, is_cut) in instants.filter(|&(at, _)| at < END_OF_TIME) {
                 out.timer(at, Message::Link { port, is_cut });

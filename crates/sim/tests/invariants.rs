@@ -15,8 +15,8 @@ use netloom_record::{DecisionCount, FlowRecord, Records};
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::granularity::plb::Plb;
 use netloom_routing::granularity::plb_delay::PlbDelay;
-use netloom_routing::{Granularity, Selector, preset};
-use netloom_sim::{Cut, Degrade, Fault, SimConfig, SimError, Simulation};
+use netloom_routing::{Granularity, Placement, Selector, preset};
+use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::congestion::Marks;
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
@@ -26,8 +26,8 @@ use netloom_transport::shaping::paced::Paced;
 use netloom_transport::{Congestion, Reliability, Reorder, Shaping, Transport, congestion, reliability};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
-    AllToAll, Incast, NicSelection, Pattern, Permutation, Plan, PlanContext, Rails, ScaleUp, ScaleUpWiring,
-    Servers, Uniform, Wiring, WorstCase,
+    AllToAll, Bond, Incast, NicSelection, Pattern, Permutation, Plan, PlanContext, PortSelection, Rails,
+    ScaleUp, ScaleUpWiring, Servers, Uniform, Wiring, WorstCase,
 };
 use proptest::prelude::*;
 
@@ -558,7 +558,7 @@ fn mark(config: &mut SimConfig) {
 }
 
 /// In a third of the cases servers with several NICs, planes or GPUs, where the network comes out even and the routing does not mind.
-fn rails(network: &Network, config: &SimConfig, seed: u64) -> Option<(Network, Arc<Rails>)> {
+fn rails(network: &Network, config: &SimConfig, ports: Ports, seed: u64) -> Option<(Network, Arc<Rails>)> {
     let selections =
         [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding];
     let wirings = [Wiring::SideBySide, Wiring::RailOptimised];
@@ -569,11 +569,16 @@ fn rails(network: &Network, config: &SimConfig, seed: u64) -> Option<(Network, A
         latency: Time::from_ns(drawn(48, 900)),
         ..ScaleUp::default()
     };
+    let planes = drawn(32, 3) as u32 + 1;
+    let failover_after = Time::from_us(drawn(53, 30));
+    let port_selection = port_selection(config, ports, seed);
+    let bond = port_selection.map(|port_selection| Bond { port_selection, failover_after });
     let servers = Servers {
         nics,
         wiring: wirings[drawn(16, 2) as usize],
         nic_selection: selections[drawn(24, 4) as usize],
-        planes: drawn(32, 3) as u32 + 1,
+        planes,
+        bond: bond.filter(|_| planes > 1),
         gpus: [None, Some(1), Some(nics)][drawn(36, 3) as usize],
         scale_up: (drawn(40, 2) == 0).then_some(scale_up),
     };
@@ -586,13 +591,67 @@ fn rails(network: &Network, config: &SimConfig, seed: u64) -> Option<(Network, A
     Some((network, Arc::new(rails)))
 }
 
+/// What may become of a NIC's ports where they are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ports {
+    /// Flows keep theirs.
+    Kept,
+    /// Packets take any, and one of them may die.
+    Any,
+}
+
+/// In two thirds of the cases a rule by which NICs choose among their ports, if routing and transport do not mind.
+fn port_selection(config: &SimConfig, ports: Ports, seed: u64) -> Option<PortSelection> {
+    let SimConfig { routing, transport, .. } = config;
+    let draws = transport.chooses_paths() || routing.placement == Placement::Nic && routing.draws_entropy();
+    let by_value = if draws { PortSelection::Entropy } else { PortSelection::LeastLoaded };
+    let drawn = [
+        None,
+        Some(PortSelection::Flow),
+        None,
+        Some(by_value),
+        Some(PortSelection::RoundRobin),
+        Some(PortSelection::LeastLoaded),
+    ][(seed >> 58) as usize % 6];
+    let mind = routing.granularity.keeps_order()
+        || transport.options.reorder.has_cells()
+        || transport.telemetry().is_some();
+    let keeps = ports == Ports::Kept || mind;
+    let drawn = drawn.map(|drawn| if keeps { PortSelection::Flow } else { drawn });
+    drawn.filter(|_| !transport.options.nic_queue.exists())
+}
+
+/// In half of the cases one of the ports of a NIC that has others dies for good.
+fn dead_port(network: &Network, rails: &Rails, seed: u64) -> Option<Fault> {
+    let host = (seed >> 20) as u32 % network.hosts();
+    let has_others = rails.bond().is_some() && rails.has_live_port(host, |port| port == host);
+    (has_others && (seed >> 57).is_multiple_of(2)).then(|| {
+        let (from, to) = (network.node_name(host), network.node_name(network.edge_switch(host)));
+        let channels = vec![ChannelEnds { from, to, parallel: 0 }];
+        Fault::Cut(Cut { channels, from: Time::from_us(1 + (seed >> 26) % 20), ..Cut::default() })
+    })
+}
+
 fn simulate(network: &Network, config: &SimConfig, pattern: &Pattern, seed: u64) -> Option<Simulation> {
-    let railed = rails(network, config, seed);
+    simulate_by(network, config, pattern, Ports::Kept, seed)
+}
+
+fn simulate_by(
+    network: &Network,
+    config: &SimConfig,
+    pattern: &Pattern,
+    ports: Ports,
+    seed: u64,
+) -> Option<Simulation> {
+    let mut config = config.clone();
+    let railed = rails(network, &config, ports, seed);
     let (network, rails) = railed.map_or((network.clone(), None), |(network, rails)| (network, Some(rails)));
     let network = &network;
+    if let Some(rails) = rails.as_ref().filter(|_| ports == Ports::Any) {
+        config.faults.extend(dead_port(network, rails, seed));
+    }
     let context = PlanContext { rails, ..PlanContext::new(seed) };
     let plan: Plan = netloom_workload::Workload::new(pattern.clone()).plan(network, &context).ok()?;
-    let mut config = config.clone();
     mark(&mut config);
     tell(&mut config);
     let may_hang = !config.faults.is_empty();
@@ -654,12 +713,12 @@ proptest! {
         config.faults = faults;
         config.fabric.options.buffer = config.fabric.options.buffer.map(|b| b.max(config.transport.packet_size()));
         let mut config = scheme_for(&network, config, start);
-        let Some(first) = simulate(&network, &config, &pattern, seed) else { return Ok(()) };
+        let Some(first) = simulate_by(&network, &config, &pattern, Ports::Any, seed) else { return Ok(()) };
         // Without samples the textbook executor must agree.
         let expected = first.run(1).unwrap().records;
         // Nor does it make a difference whether what recurs is skipped.
         let fast = SimConfig { fast: true, ..config.clone() };
-        let skipping = simulate(&network, &fast, &pattern, seed).unwrap().run(1).unwrap().records;
+        let skipping = simulate_by(&network, &fast, &pattern, Ports::Any, seed).unwrap().run(1).unwrap().records;
         prop_assert_eq!(difference(&expected, &skipping), None, "skipping what recurs");
         let of_flows = |count: fn(&FlowRecord) -> u64| expected.flows.iter().map(count).sum::<u64>();
         let of_run = |count: fn(&DecisionCount) -> u64| expected.totals.decisions.values().map(count).sum::<u64>();
@@ -670,13 +729,13 @@ proptest! {
         let single_path = |flow: &&FlowRecord| flow.path_changes == 0 && config.faults.is_empty();
         let too_fast = expected.flows.iter().filter(single_path).find(|flow| flow.fct < Some(flow.ideal_fct));
         prop_assert_eq!(too_fast, None);
-        let reference = simulate(&network, &config, &pattern, seed).unwrap().run_reference().unwrap().records;
+        let reference = simulate_by(&network, &config, &pattern, Ports::Any, seed).unwrap().run_reference().unwrap().records;
         prop_assert_eq!(difference(&expected, &reference), None);
 
         config.measure.sample = sample.map(Time::from_ns);
         config.measure.sample_flows = sample.map(|sample| Time::from_ns(sample * 2));
         config.measure.sample_senders = sample.map(|sample| Time::from_ns(sample * 3));
-        let simulation = simulate(&network, &config, &pattern, seed).unwrap();
+        let simulation = simulate_by(&network, &config, &pattern, Ports::Any, seed).unwrap();
         let (one, late) = run_to_its_end(simulation);
         check_the_end(&one)?;
         prop_assert!(one.flows == expected.flows, "looking on changes nothing");
@@ -692,7 +751,7 @@ proptest! {
             prop_assert_eq!(series, one.channels.iter().map(|channel| channel.bytes).sum::<u64>());
         }
         for threads in 2..=4 {
-            let many = simulate(&network, &config, &pattern, seed).unwrap().run(threads).unwrap().records;
+            let many = simulate_by(&network, &config, &pattern, Ports::Any, seed).unwrap().run(threads).unwrap().records;
             prop_assert_eq!(difference(&one, &many), None, "{} threads", threads);
         }
     }

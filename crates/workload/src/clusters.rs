@@ -54,6 +54,7 @@ fn of_eight(wiring: Wiring, planes: u32, scale_up: ScaleUp) -> Servers {
         nic_selection: NicSelection::RoundRobin,
         planes,
         gpus: Some(8),
+        bond: None,
         scale_up: Some(scale_up),
     }
 }

@@ -40,6 +40,7 @@
 )]
 
 mod arrivals;
+mod bond;
 mod closed;
 pub mod clusters;
 mod error;
@@ -57,6 +58,7 @@ mod servers;
 mod size;
 mod traffic;
 
+pub use bond::{Bond, PortSelection, by_hash};
 pub use error::WorkloadError;
 pub use gpus::transfers::{Method, Operation};
 pub use jobs::{Draw, HostName, Job, JobPlacement, Straggler, add_jobs};

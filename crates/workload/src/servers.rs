@@ -18,6 +18,8 @@ use netloom_units::{Bytes, Invalid, Rate, Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::bond::Bond;
+
 /// Servers with several NICs, planes or GPUs. Each port of a NIC is a host of the network, with its own link, transport and queues; the workload addresses servers,
 /// or their GPUs. A message arrives at the ports with the same numbers as those from which it was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,13 +29,16 @@ pub struct Servers {
     pub nics: u32,
     /// Which hosts of the network are a server's NICs.
     pub wiring: Wiring,
-    /// Over which of its NICs, or of the ports of its NICs, a server or GPU sends a message.
+    /// Over which of its NICs, or of the ports of its NICs without `bond`, a server or GPU sends a message.
     pub nic_selection: NicSelection,
     /// Ports of a NIC, each connected to a separate plane: the network of `topology` exists that many times, without links between the planes.
     pub planes: u32,
     /// GPUs of a server. The workload then addresses GPUs instead of servers: GPU g of server s is endpoint s·gpus + g and has the NICs from g·nics/gpus on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
+    /// What makes the ports of a NIC one: it chooses the port of every packet, and leaves ports whose links are down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bond: Option<Bond>,
     /// The network between the GPUs of a server, which carries all messages between them. Without it these messages use the NICs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_up: Option<ScaleUp>,
@@ -47,6 +52,7 @@ impl Default for Servers {
             nic_selection: NicSelection::default(),
             planes: 1,
             gpus: None,
+            bond: None,
             scale_up: None,
         }
     }
@@ -64,7 +70,7 @@ pub enum Wiring {
     RailOptimised,
 }
 
-/// Over which of its NICs, or of the ports of its NICs, a server or GPU sends a message.
+/// Over which of its NICs, or of the ports of its NICs unless these are [one](Bond), a server or GPU sends a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NicSelection {
@@ -185,7 +191,7 @@ impl Servers {
     /// # Errors
     /// If the network's hosts, or the leaf switches, do not come out even.
     pub fn build(&self, network: &Network, seed: u64) -> Result<Rails, Invalid> {
-        let &Servers { nics, wiring, nic_selection, planes, .. } = self;
+        let &Servers { nics, wiring, nic_selection, planes, bond, .. } = self;
         let servers = self.servers_of(network.hosts())?;
         let of_plane = servers * nics;
         let ports = self.ports(of_plane)?;
@@ -204,6 +210,8 @@ impl Servers {
         }
         let count = ports.nics * planes + u32::from(ports.inside);
         let (outside, domains) = outside_first(network, &mut order, count)?;
+        // All ports of NICs come first and lead out of the server: planes are made for that.
+        let bonded = if bond.is_some() { planes } else { 1 };
         let mut place = vec![0; order.len()];
         for (at, &host) in (0..).zip(&order) {
             place[host as usize] = at;
@@ -216,7 +224,7 @@ impl Servers {
             (Some(of_server), _) => Gpus::Endpoints { of_server },
         };
         let (order, place) = (order.into(), place.into());
-        Ok(Rails { ports: count, outside, domains, gpus, nic_selection, seed, order, place })
+        Ok(Rails { ports: count, bonded, bond, outside, domains, gpus, nic_selection, seed, order, place })
     }
 
     /// The scale-up network, if it is part of the network.
@@ -237,7 +245,8 @@ impl Servers {
 
     /// What an endpoint has, where a plane has `of_plane` hosts; checks all fields.
     fn ports(&self, of_plane: u32) -> Result<Ports, Invalid> {
-        let &Servers { nics, planes, gpus, .. } = self;
+        let &Servers { nics, planes, gpus, bond, .. } = self;
+        bond.map_or(Ok(()), |bond| bond.check(planes))?;
         // One NIC is none to choose from, unless it has several ports or servers have GPUs.
         let least = if planes > 1 || gpus.is_some() { 1 } else { 2 };
         let expected =
@@ -260,8 +269,10 @@ impl Servers {
         Invalid::unless(has_gpus, "scale_up", expected, "a scale-up network without GPUs")?;
         let expected = format!("{nics}, a GPU for each NIC, where the scale-up network is ideal");
         Invalid::unless(!is_ideal || nics == of_server, "gpus", expected, of_server)?;
-        let knows_gpus = self.nic_selection != NicSelection::Gpu || is_ideal && planes == 1;
-        let expected = "another one, or one plane and scale_up.wiring = \"ideal\" beside it";
+        let has_own_nic = is_ideal && (planes == 1 || bond.is_some());
+        let knows_gpus = self.nic_selection != NicSelection::Gpu || has_own_nic;
+        let expected =
+            "another one, or scale_up.wiring = \"ideal\" and one plane, or a table `bond`, beside it";
         Invalid::unless(knows_gpus, "nic_selection", expected, "\"gpu\"")?;
         let zero = self.scale_up.filter(|inside| inside.rate.0 < u64::from(of_server));
         Invalid::unless(zero.is_none(), "scale_up.rate", "more than 0", zero.unwrap_or_default().rate)?;
@@ -385,7 +396,10 @@ pub(crate) enum Gpus {
 pub struct Rails {
     /// Ports of an endpoint.
     ports: u32,
-    /// How many of them, the first ones, lead out of the server.
+    /// How many ports each rail that leads out of the server has.
+    bonded: u32,
+    bond: Option<Bond>,
+    /// How many ports, the first ones, lead out of the server.
     outside: u32,
     /// Per endpoint, the scale-up network to which its further ports lead; empty where there is none.
     domains: Box<[u32]>,
@@ -404,15 +418,37 @@ impl Rails {
         narrow::<u32>(self.order.len()) / self.ports
     }
 
-    /// Ports of each: of its NICs, and the one to a scale-up network.
+    /// Ports of each: of its NICs, and the one to a scale-up network. Each is a host of the network.
     pub fn ports(&self) -> u32 {
         self.ports
     }
 
-    /// Those by which a message from one endpoint to another may leave: all that lead out of the server, or those to the scale-up network that both are at.
+    /// Rails of each: ports, or NICs where the ports of a NIC are one. Every rail has a transport of its own.
+    pub fn rails(&self) -> u32 {
+        self.rail_of(self.ports)
+    }
+
+    /// The rail of a port.
+    fn rail_of(&self, port: u32) -> u32 {
+        let outside = port.min(self.outside);
+        outside / self.bonded + (port - outside)
+    }
+
+    /// The ports of a rail.
+    fn ports_of(&self, rail: u32) -> Range<u32> {
+        let outside = self.outside / self.bonded;
+        let (first, count) = match rail.checked_sub(outside) {
+            None => (rail * self.bonded, self.bonded),
+            Some(inside) => (self.outside + inside, 1),
+        };
+        first..first + count
+    }
+
+    /// The rails by which a message from one endpoint to another may leave: all that lead out of the server, or those to the scale-up network that both are at.
     pub fn between(&self, src: u32, dst: u32) -> Range<u32> {
         let are_joined = self.domain(src).is_some() && self.domain(src) == self.domain(dst);
-        if are_joined { self.outside..self.ports } else { 0..self.outside }
+        let outside = self.outside();
+        if are_joined { outside.end..self.rails() } else { outside }
     }
 
     /// The scale-up network that an endpoint is at.
@@ -435,9 +471,14 @@ impl Rails {
         matches!(self.gpus, Gpus::InServers { .. })
     }
 
-    /// Those that lead out of the server.
+    /// The rails that lead out of the server.
     pub fn outside(&self) -> Range<u32> {
-        0..self.outside
+        0..self.outside / self.bonded
+    }
+
+    /// How the ports of NICs are one, if they are.
+    pub fn bond(&self) -> Option<Bond> {
+        self.bond
     }
 
     /// How messages are spread.
@@ -445,18 +486,47 @@ impl Rails {
         self.nic_selection
     }
 
-    /// The host of the network that is port `rail` of an endpoint.
-    pub fn host(&self, endpoint: u32, rail: u32) -> HostId {
-        self.order[(endpoint * self.ports + rail) as usize]
+    /// The hosts of the network that are the ports of a rail of an endpoint.
+    pub fn hosts(&self, endpoint: u32, rail: u32) -> &[HostId] {
+        let Range { start, end } = self.ports_of(rail);
+        let first = endpoint * self.ports;
+        &self.order[(first + start) as usize..(first + end) as usize]
     }
 
-    /// The endpoint and the port of a host of the network.
+    /// The host of the network that stands for a rail of an endpoint: its only port, or its first one.
+    pub fn host(&self, endpoint: u32, rail: u32) -> HostId {
+        self.hosts(endpoint, rail)[0]
+    }
+
+    /// The endpoint and the rail of a host of the network.
     pub fn endpoint(&self, host: HostId) -> (u32, u32) {
         let place = self.place[host as usize];
-        (place / self.ports, place % self.ports)
+        (place / self.ports, self.rail_of(place % self.ports))
     }
 
-    /// The port of a message by [`NicSelection::Hash`]; `number` is that of the message at its sender.
+    /// Which port of its rail a host of the network is.
+    pub fn port(&self, host: HostId) -> u32 {
+        let port = self.place[host as usize] % self.ports;
+        port - self.ports_of(self.rail_of(port)).start
+    }
+
+    /// The host of the network that stands for the rail of another one.
+    pub fn first_port(&self, host: HostId) -> HostId {
+        self.order[(self.place[host as usize] - self.port(host)) as usize]
+    }
+
+    /// Whether the rail of a host of the network has a port that is not dead.
+    pub fn has_live_port(&self, host: HostId, is_dead: impl Fn(HostId) -> bool) -> bool {
+        let (endpoint, rail) = self.endpoint(host);
+        self.hosts(endpoint, rail).iter().any(|&port| !is_dead(port))
+    }
+
+    /// The host of the network at a port of the rail for which another one stands.
+    pub fn at_port(&self, first: HostId, port: u32) -> HostId {
+        self.order[(self.place[first as usize] + port) as usize]
+    }
+
+    /// The rail of a message by [`NicSelection::Hash`]; `number` is that of the message at its sender.
     #[expect(clippy::cast_possible_truncation, reason = "below the number of ports")]
     pub fn hashed(&self, src: u32, dst: u32, number: u32) -> u32 {
         let ends = u64::from(src) << 32 | u64::from(dst);
@@ -524,7 +594,8 @@ impl Endpoints<'_> {
     /// The rate of all links of one of them together, but for the one to a scale-up network.
     pub(crate) fn rate(&self, endpoint: u32) -> Rate {
         let of_server = |rails: &Arc<Rails>| {
-            let rates = rails.outside().map(|rail| self.network.host_rate(rails.host(endpoint, rail)).0);
+            let hosts = rails.outside().flat_map(|rail| rails.hosts(endpoint, rail));
+            let rates = hosts.map(|&host| self.network.host_rate(host).0);
             Rate(rates.fold(0, u64::saturating_add))
         };
         self.rails.map_or_else(|| self.network.host_rate(endpoint), of_server)

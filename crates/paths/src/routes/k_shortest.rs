@@ -45,7 +45,11 @@ impl Default for KShortest {
 }
 
 impl KShortest {
-    pub(super) fn build(&self, seed: u64) -> Result<KShortestPaths, SchemeError> {
+    /// The paths of any graph with this seed. Routers that are not connected have none.
+    ///
+    /// # Errors
+    /// If `k` is 0.
+    pub fn build(&self, seed: u64) -> Result<KShortestPaths, SchemeError> {
         Invalid::at_least("k", self.k, 1)?;
         Ok(KShortestPaths { k: self.k as usize, seed: (self.ties == Ties::Random).then_some(seed) })
     }

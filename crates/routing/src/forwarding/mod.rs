@@ -16,6 +16,8 @@ mod minimal;
 mod numbering;
 mod own_rows;
 mod paths;
+#[cfg(test)]
+mod planes_tests;
 mod port_sets;
 mod rows;
 #[cfg(test)]

@@ -4,14 +4,13 @@ use std::sync::OnceLock;
 
 use netloom_paths::distance::{UNREACHABLE, distances_from};
 use netloom_paths::routes::{KShortest, KShortestPaths};
-use netloom_paths::{Routes, SchemeError};
+use netloom_paths::{LinkSet, SchemeError};
 use netloom_topology::{ChannelId, Network, NodeId, PortId, RouterGraph};
 use netloom_units::{Invalid, narrow};
 
 use super::layers::{LIMIT, disconnected, live_graph};
 use super::minimal::RouteTable;
 use crate::header::Header;
-use crate::selector::k_shortest;
 
 /// The k shortest paths of pairs of switches with hosts, which are searched for when one of a pair's is first asked for.
 ///
@@ -73,12 +72,19 @@ impl Paths {
             return Err(Invalid::new("selector.k", expected, found));
         }
         let (graph, links) = live_graph(network, is_cut);
-        let routes = k_shortest::scheme(config).build(&graph, seed).map_err(|error| match error {
+        // Planes are not connected with each other, and no path is asked for from one to another.
+        let is_connected = match network.components() {
+            1 => LinkSet::full(&graph).connects(&graph),
+            _ => table.unreachable().is_none(),
+        };
+        if !is_connected {
+            return Err(disconnected());
+        }
+        let routes = config.build(seed).map_err(|error| match error {
             SchemeError::Disconnected => disconnected(),
             SchemeError::Parameter(invalid) => invalid.within("selector"),
             SchemeError::TooLarge { .. } => Invalid::new("selector", "fewer paths", error.to_string()),
         })?;
-        let Routes::PerPair(routes) = routes else { unreachable!("paths are per pair") };
         let mut port_of: Vec<PortId> = vec![0; network.channels() as usize];
         for switch in network.hosts()..network.nodes() {
             (0..).zip(network.ports(switch)).for_each(|(port, &channel)| port_of[channel as usize] = port);

@@ -1,5 +1,7 @@
 //! Over an intermediate switch: minimal paths on both sides of it.
 
+use std::ops::Range;
+
 use netloom_topology::{HostId, Network, NodeId, PortId};
 use netloom_units::{Invalid, narrow};
 use rand::Rng;
@@ -13,10 +15,12 @@ use crate::tag::{Phase, Tag};
 /// The intermediate switches of a network. Switches with hosts are named by their index in the [`RouteTable`].
 #[derive(Clone, Debug)]
 pub struct Intermediates {
-    /// Per switch with hosts, its group. One group holds all if switches are drawn.
+    /// Per switch with hosts, its group. One group holds all if switches are drawn, or all of those that are connected.
     group_of: Vec<u32>,
     /// Per group, its switches with hosts, ascending.
     members: Vec<Vec<u32>>,
+    /// Per group, the groups that are connected with it and it itself: a network's planes have groups of their own.
+    connected: Vec<Range<u32>>,
     /// Per switch, with hosts or without, its group.
     group_of_switch: Vec<u32>,
     hosts: u32,
@@ -32,16 +36,25 @@ impl Intermediates {
             let expected = "another one on a tree, where a random common ancestor is on a minimal path (the preset \"random-nca\")";
             return Err(Invalid::new("selector", expected, format!("\"valiant\" on {}", network.name())));
         }
-        // The group of a switch as the topology names it; one holds all if switches are drawn.
-        let name = |switch| match config.intermediate {
-            Intermediate::Switch => 0,
-            Intermediate::Group => network.pod(switch),
+        // The group of a switch as the topology names it; one holds all that are connected if switches are drawn.
+        let name = |switch| {
+            let of_topology = match config.intermediate {
+                Intermediate::Switch => 0,
+                Intermediate::Group => network.pod(switch),
+            };
+            (network.component(switch), of_topology)
         };
         let edges = || (0..table.edges()).map(|edge| name(table.edge_switch(edge)));
-        let mut names: Vec<u32> = edges().collect();
+        let mut names: Vec<(u32, u32)> = edges().collect();
         names.sort_unstable();
         names.dedup();
-        if config.intermediate == Intermediate::Group && names.len() == 1 {
+        let connected = names.chunk_by(|a, b| a.0 == b.0).scan(0, |first, groups| {
+            let range = *first..*first + narrow::<u32>(groups.len());
+            *first = range.end;
+            Some(std::iter::repeat_n(range, groups.len()))
+        });
+        let connected: Vec<Range<u32>> = connected.flatten().collect();
+        if config.intermediate == Intermediate::Group && connected.iter().all(|groups| groups.len() == 1) {
             let expected = format!("\"switch\", as {} has no groups", network.name());
             return Err(Invalid::new("selector.intermediate", expected, "\"group\""));
         }
@@ -51,12 +64,17 @@ impl Intermediates {
         let group_of: Vec<u32> = edges().map(group).collect();
         let mut members = vec![Vec::new(); names.len()];
         (0..).zip(&group_of).for_each(|(edge, &group): (u32, _)| members[group as usize].push(edge));
-        Ok(Intermediates { group_of, members, group_of_switch, hosts: network.hosts() })
+        Ok(Intermediates { group_of, members, connected, group_of_switch, hosts: network.hosts() })
     }
 
     /// How many groups there are.
     pub(crate) fn groups(&self) -> usize {
         self.members.len()
+    }
+
+    /// Whether there are several groups that are connected.
+    pub(crate) fn has_groups(&self) -> bool {
+        self.connected.iter().any(|groups| groups.len() > 1)
     }
 
     /// The group of a switch, with hosts or without; `u32::MAX` if no switch of it has hosts.
@@ -86,7 +104,9 @@ impl Intermediates {
             let drawn = below_but(members.len(), place(from), place(to), random)?;
             return Some(members[drawn as usize]);
         }
-        let members = self.members(below_but(self.members.len(), here, there, random)?);
+        let groups = self.connected[here as usize].clone();
+        let drawn = below_but(groups.len(), here - groups.start, there.checked_sub(groups.start)?, random)?;
+        let members = self.members(groups.start + drawn);
         Some(members[below(members.len(), random)])
     }
 
@@ -97,7 +117,7 @@ impl Intermediates {
 
     /// Whether there is one between switches of different groups.
     pub(crate) fn lie_across(&self) -> bool {
-        self.members.len() > 2
+        self.connected.iter().any(|groups| groups.len() > 2)
     }
 
     /// Whether a packet from switch `from` has done the first part of its way, to `towards`, at switch `here`.

@@ -162,4 +162,9 @@ impl Granularity {
     pub fn keeps_path(&self) -> bool {
         matches!(self.facts().ends, Ends::WithFlow | Ends::WhenEmpty)
     }
+
+    /// Whether it is there to change the path of a flow without packets coming out of order.
+    pub fn keeps_order(&self) -> bool {
+        matches!(self, Granularity::ConWeave(_)) || self.facts().ends == Ends::WhenEmpty
+    }
 }

@@ -1,6 +1,5 @@
 //! One of the k shortest paths: a NIC draws it, and every switch forwards along it.
 
-use netloom_paths::Scheme;
 use netloom_paths::routes::{KShortest, Ties};
 use netloom_units::Invalid;
 
@@ -34,11 +33,6 @@ impl SelectorConfig for KShortest {
 
 /// Most paths per pair of switches.
 const MOST_PATHS: u32 = 1024;
-
-/// The same as path analysis knows it.
-pub(crate) fn scheme(config: &KShortest) -> Scheme {
-    Scheme::KShortest(config.clone())
-}
 
 /// As for Jellyfish: eight, ties at random.
 pub(crate) const JELLYFISH: KShortest = KShortest { k: 8, ties: Ties::Random };

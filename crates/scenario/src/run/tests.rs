@@ -144,6 +144,15 @@ fn what_does_not_fit_is_placed_where_it_is_written() {
             "servers.nics = 2\nservers.nic_selection = \"least-outstanding\"\nworkload = { kind = \"bernoulli\", load = 0.1, until = \"1us\" }\n",
             "servers.nic_selection: expected another one for frames of open loops",
         ),
+        ("[servers]\nnics = 2\n[servers.bond]\n", "servers.planes: expected 2 or more beside servers.bond"),
+        (
+            "routing.preset = \"ecmp\"\n[servers]\nnics = 2\nplanes = 2\n[servers.bond]\nport_selection = \"entropy\"\n",
+            "s.toml:6:18: servers.bond.port_selection: expected another one, or packets with entropy values",
+        ),
+        (
+            "routing.preset = \"flowcut\"\n[servers]\nnics = 2\nplanes = 2\n[servers.bond]\nport_selection = \"round-robin\"\n",
+            "s.toml:6:18: servers.bond.port_selection: expected \"flow\" with routing.granularity \"flowcut\"",
+        ),
         (
             "servers.nics = 2\ntransport = { reliability = \"none\", congestion = \"none\" }\n",
             "transport.reliability: expected a reliability with ACKs where servers have several NICs",

@@ -32,16 +32,21 @@ pub(super) fn trimmed_without_trimming(scenario: &Scenario) -> Option<String> {
 /// Go-back-N takes nothing that does not come in order, and packets that take several ways at once do not.
 pub(super) fn scattered_go_back_n(scenario: &Scenario, network: &Network) -> Option<String> {
     let transport = &scenario.transport;
-    let is_hurt = scenario.routing.scatters()
+    let by_port = scenario.servers.as_ref().and_then(|servers| servers.bond);
+    let by_port = by_port.map(|bond| bond.port_selection).filter(|selection| selection.is_per_packet());
+    let who = match by_port {
+        Some(selection) => format!("servers.bond.port_selection \"{}\"", selection.name()),
+        None => format!("routing.granularity \"{}\"", scenario.routing.granularity_name()),
+    };
+    let is_hurt = (scenario.routing.scatters() || by_port.is_some())
         && network.switches() > 1
         && transport.reliability.facts().takes.is_in_order()
         && !transport.options.reorder.holds();
     is_hurt.then(|| {
         format!(
-            "transport.reliability: \"{}\" discards packets that come before others of their flow, and routing.granularity \"{}\" sends a \
+            "transport.reliability: \"{}\" discards packets that come before others of their flow, and {who} sends a \
              flow's packets over several ways at once; set `transport.reorder = \"buffer\"` (the preset \"left\"), or another reliability",
             transport.reliability.name(),
-            scenario.routing.granularity_name()
         )
     })
 }

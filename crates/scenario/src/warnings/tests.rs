@@ -23,6 +23,9 @@ fn check(wrong: &str, right: &str, expected: &str) {
 
 const TREE: &str = "topology = { kind = \"fat-tree\", k = 4, rate = \"10Gbps\" }\n";
 
+/// Two servers send to one.
+const INCAST_OF_TWO: &str = "workload = { kind = \"incast\", senders = 2, size = \"1MiB\" }\n";
+
 /// Three hosts send to one, so that queues grow and marks occur.
 const INCAST: &str = "workload = { kind = \"incast\", senders = 8, size = \"1MiB\" }\n";
 
@@ -131,6 +134,13 @@ fn packets_that_scatter_before_a_go_back_n_nic_are_named() {
         )
     };
     let expected = "transport.reliability: \"go-back-n\" discards packets that come before others";
+    let by_port = |selection: &str| {
+        format!(
+            "topology = {{ kind = \"crossbar\", hosts = 4, rate = \"10Gbps\" }}\nrouting = \"ecmp\"\ntransport = {{ reliability = \"go-back-n\" }}\n\
+             servers = {{ nics = 1, planes = 2, bond = {{ port_selection = \"{selection}\" }} }}\n{INCAST_OF_TWO}"
+        )
+    };
+    check(&by_port("least-loaded"), &by_port("flow"), expected);
     check(&with("left", "roce"), &with("left", "left"), expected);
     check(&with("reps", "roce"), &with("reps", "irn"), expected);
     assert_eq!(warnings(&with("letflow", "roce")), Vec::<String>::new());

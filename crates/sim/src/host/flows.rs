@@ -66,8 +66,11 @@ impl Host {
         let full = ctx.world.transport.packet_size();
         let full_packets = (bytes.0 - 1) / options.mtu.0;
         let last = Bytes(bytes.0 - full_packets * options.mtu.0 + options.header.0);
-        let facts = ctx.world.path_facts(&path);
-        let mut ideal_fct = path.ideal_fct(full_packets, full, last);
+        let facts = ctx.world.path_facts(ctx.id, &path);
+        // The port with most packets decides: the first one, which has the last packet if all others have one less.
+        let ports = ctx.world.ports_in_use(ctx.id);
+        let (rounds, others) = (full_packets / ports, full_packets % ports);
+        let mut ideal_fct = path.ideal_fct(rounds, full, if others == 0 { last } else { full });
         if options.handshake {
             ideal_fct += path.one_way(options.header) + path.one_way(options.ack_size);
         }
@@ -150,6 +153,9 @@ impl Host {
             path_selector.expect(at, u32::try_from(path.hops()).unwrap_or(u32::MAX), least);
         }
         self.paces.forget(slot);
+        if let Some(port_selector) = &mut self.port_selector {
+            port_selector.forget(slot);
+        }
         self.flows[slot as usize] = Some(Flow {
             at,
             dst,

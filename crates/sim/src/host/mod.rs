@@ -16,6 +16,7 @@ pub(crate) mod flows;
 pub(crate) mod nic;
 pub(crate) mod nic_queue;
 pub(crate) mod pacing;
+pub(crate) mod ports;
 pub(crate) mod receivers;
 pub(crate) mod recur;
 pub(crate) mod reorder;
@@ -44,6 +45,7 @@ use crate::host::event::FlowEvent;
 use crate::host::flow::Flow;
 use crate::host::nic_queue::Queue;
 use crate::host::pacing::Paces;
+use crate::host::ports::PortSelector;
 use crate::host::receivers::Receivers;
 use crate::host::reorder_buffer::Reordering;
 use crate::host::send_queue::SendQueue;
@@ -53,13 +55,15 @@ use crate::observe::sender_meter::SenderMeters;
 use crate::protocol::state::AtHost;
 use crate::world::World;
 
-/// The port of a host's NIC.
+/// The port of a host's NIC, if it has one; its first one if it has several.
 pub(crate) const NIC: u16 = 0;
 
 /// A host and everything it knows.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) nic: Ports,
+    /// Chooses among the NIC's ports, if it has several.
+    pub(crate) port_selector: Option<Box<PortSelector>>,
     /// Chooses paths, where the scheme leaves that to NICs.
     pub(crate) path_selector: Option<Box<NicPathSelector>>,
     pub(crate) random: Stream,
@@ -114,6 +118,7 @@ impl Host {
             rare,
             reordering,
             nic: _,
+            port_selector: _,
             path_selector: _,
             random: _,
             work: _,
@@ -226,8 +231,13 @@ impl Host {
     /// A host that has yet to start its work.
     pub(crate) fn new(world: &World, id: NodeId, work: HostWork, sampler: Option<Box<Sampler>>) -> Self {
         let World { rules, wiring, .. } = world;
+        let ports = world.ports_of_nic(&id);
+        let port_selector = PortSelector::new(world, ports.len());
+        // With several ports more happens inside than what flows send by one.
+        let rare = port_selector.is_some().then(Box::default);
         Host {
-            nic: Ports::new(world.specs(id), rules, true),
+            nic: Ports::new(ports.iter().flat_map(|&port| world.specs(port)), rules, true),
+            port_selector,
             path_selector: NicPathSelector::new(&world.routing).map(Box::new),
             random: random::Node::Host.stream(wiring.seed, u64::from(id)),
             work,
@@ -245,7 +255,7 @@ impl Host {
             checked: Time::ZERO,
             receivers: Receivers::default(),
             protocols: AtHost::default(),
-            rare: None,
+            rare,
             connections: None,
             reordering: None,
             sent: Vec::new(),

@@ -12,6 +12,7 @@ use netloom_units::Time;
 use crate::ctx::Ctx;
 use crate::host::flow::Flow;
 use crate::host::pacing::{Eligible, Paces};
+use crate::host::ports::PortSelector;
 use crate::host::send_queue::{Next, SendQueue};
 use crate::host::{Host, NIC};
 use crate::message::Message;
@@ -23,6 +24,8 @@ struct FlowGate<'a> {
     flows: &'a mut [Option<Flow>],
     paces: &'a mut Paces,
     path_selector: Option<&'a NicPathSelector>,
+    /// The NIC's ports, if it has several.
+    ports: Option<(&'a PortSelector, &'a Ports)>,
     /// Protocols, if any has a say.
     protocols: Option<&'a AtHost>,
     /// How gaps are stretched, if they are.
@@ -51,6 +54,9 @@ impl FlowGate<'_> {
         {
             // What is stretched leaves then and not before, whatever is known by then.
             pace = departures.leaves_at(stretching, at);
+        }
+        if let Some((port_selector, nic)) = self.ports {
+            pace = pace.max(port_selector.free_at(world, nic, flow, slot, at));
         }
         if self.may_note {
             self.paces.note(slot, at, pace);
@@ -155,7 +161,8 @@ impl Host {
     }
 
     pub(crate) fn ask_all(&mut self, world: &World, at: Time) -> Next<u32> {
-        let has_queue = self.queue.is_some();
+        // With several ports each flow asks for its own.
+        let has_queue = self.queue.is_some() || self.port_selector.is_some();
         let (send_queue, nic, mut gate) = self.gate(world);
         let is_open = |data_queue| has_queue || nic.may_send(NIC, data_queue);
         let next = send_queue.next(&world.rules, at, is_open, |&slot| gate.ready_at(world, slot, at));
@@ -192,15 +199,26 @@ impl Host {
     #[inline(always)]
     fn gate<'a>(&'a mut self, world: &'a World) -> (&'a mut SendQueue<u32>, &'a Ports, FlowGate<'a>) {
         let Host {
-            send_queue, paces, flows, nic, path_selector, protocols, paused_classes, departed, ..
+            send_queue,
+            paces,
+            flows,
+            nic,
+            port_selector,
+            path_selector,
+            protocols,
+            paused_classes,
+            departed,
+            ..
         } = self;
         let stretching = world.transport.shaping.facts().stretching.and_then(|config| {
             departed.as_ref().and_then(|departed| Some((config, departed.training.as_ref()?)))
         });
         let protocols = Some(&*protocols).filter(|protocols| protocols.gates());
         // Elsewhere something may happen to a flow of which only another one learns.
-        let may_note = protocols.is_none() && !world.numbering.has_subflows();
+        let may_note = protocols.is_none() && !world.numbering.has_subflows() && port_selector.is_none();
         let path_selector = path_selector.as_deref();
+        let nic = &*nic;
+        let ports = port_selector.as_deref().map(|port_selector| (port_selector, nic));
         (
             send_queue,
             nic,
@@ -208,6 +226,7 @@ impl Host {
                 flows,
                 paces,
                 path_selector,
+                ports,
                 protocols,
                 stretching,
                 paused_classes: *paused_classes,

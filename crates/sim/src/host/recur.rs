@@ -15,6 +15,7 @@ impl Host {
     pub(crate) fn recur(&mut self, now: Time, walk: &mut Walk) {
         let Host {
             nic,
+            port_selector,
             path_selector,
             random,
             work: _,
@@ -44,6 +45,9 @@ impl Host {
             calculated,
         } = self;
         nic.recur(now, says_seq, walk);
+        if port_selector.is_some() {
+            walk.refuse("NICs with several ports that are one");
+        }
         if path_selector.as_ref().is_some_and(|path_selector| path_selector.listens()) {
             walk.refuse("a routing scheme that learns from ACKs at hosts");
         }

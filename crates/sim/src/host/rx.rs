@@ -65,7 +65,10 @@ impl Host {
             self.advance(ctx);
         }
         if let (Some(sampler), Message::Packet(packet)) = (&mut self.sampler, message) {
-            sampler.see(ctx.now, packet);
+            match self.port_selector.is_some() {
+                true => sampler.see(ctx.now, &ctx.world.on_wire(packet, packet.ingress)),
+                false => sampler.see(ctx.now, packet),
+            }
         }
     }
 
@@ -360,6 +363,9 @@ impl Host {
     #[inline(always)]
     pub(crate) fn send_control(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
         self.control_sent += 1;
+        if self.port_selector.is_some() {
+            return self.send_control_by_port(&mut ctx.again(), packet);
+        }
         self.nic.enqueue(NIC, packet, &mut self.random, At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()));
     }
 

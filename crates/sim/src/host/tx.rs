@@ -77,6 +77,9 @@ impl Host {
 
     #[inline(never)]
     pub(crate) fn send_until(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
+        if self.port_selector.is_some() {
+            return self.send_by_ports(ctx);
+        }
         let mut until = ctx.now;
         loop {
             // What comes before its next timer, which the packet that has just left may have set.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use netloom_fabric::{Packet, PacketKind};
 use netloom_record::{SeriesWriter, TraceRecord};
-use netloom_topology::{Network, NodeId};
+use netloom_topology::{ChannelId, Network};
 use netloom_units::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -101,18 +101,17 @@ pub(crate) struct Tracer {
 const HANDED_IN: usize = 256;
 
 impl Tracer {
-    /// A tracer for a node, unless nothing that comes there is traced.
+    /// A tracer for a node with these outputs, unless nothing that comes there is traced.
     pub(crate) fn new(
         trace: &Arc<PacketTrace>,
         channels: &[u32],
-        network: &Network,
-        node: NodeId,
+        outputs: &[ChannelId],
         numbering: Numbering,
         series: &Arc<SeriesWriter<TraceRecord>>,
     ) -> Option<Self> {
         // The two directions of a link have neighbouring numbers.
         let input = |&output: &u32| (output ^ 1, channels.contains(&(output ^ 1)));
-        let inputs: Vec<(u32, bool)> = network.ports(node).iter().map(input).collect();
+        let inputs: Vec<(u32, bool)> = outputs.iter().map(input).collect();
         let is_needed = !trace.flows.is_empty() || inputs.iter().any(|(_, is_chosen)| *is_chosen);
         is_needed.then(|| Tracer {
             trace: Arc::clone(trace),

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use netloom_fabric::{Fabric, Rules, Telemetry};
 use netloom_routing::Forwarding;
 use netloom_routing::channels::VcRule;
-use netloom_topology::{Network, NodeId};
+use netloom_topology::{ChannelId, Network, NodeId};
 use netloom_units::{Bytes, Invalid, Time, narrow, random};
 use netloom_workload::{HostWork, Plan};
 use rand::Rng;
@@ -71,7 +71,8 @@ impl Simulation {
         };
         let gaps = Gaps::new(&routing.granularity, &transport, &measure);
         let first_number = if plan.hosts.iter().any(HostWork::is_program) { FIRST_OWN } else { 0 };
-        let wiring = Wiring::new(&network, faults, seed, first_number);
+        let servers = plan.rails.clone().map(|rails| Box::new(Servers::new(rails, &network, &faults)));
+        let wiring = Wiring::new(&network, plan.rails.as_deref(), faults, seed, first_number);
         let telemetry = transport.telemetry().map(|_| Arc::new(Telemetry::new(network.hosts())));
         let world = World {
             network,
@@ -87,7 +88,7 @@ impl Simulation {
             gaps,
             is_driven: false,
             reports_sent: false,
-            servers: plan.rails.clone().map(|rails| Box::new(Servers::new(rails))),
+            servers,
             is_lossy,
             says,
             takes,
@@ -111,7 +112,7 @@ impl Simulation {
         let mut nodes = Vec::with_capacity(network.nodes() as usize);
         match &plan.rails {
             None => nodes.extend((0..).zip(plan.hosts).map(|(id, work)| {
-                let sampler = self.sampler(id);
+                let sampler = self.sampler(&[id]);
                 match work.is_idle() && sampler.is_none() {
                     true => Node::Untouched,
                     false => Node::Host(Box::new(Host::new(&self.world, id, work, sampler))),
@@ -120,9 +121,12 @@ impl Simulation {
             Some(rails) => {
                 nodes.extend((0..network.hosts()).map(|_| Node::InServer));
                 for (number, work) in (0..).zip(plan.hosts) {
-                    let ids = (0..rails.ports()).map(|rail| rails.host(number, rail));
-                    let host = |id| Host::new(&self.world, id, HostWork::default(), self.sampler(id));
-                    let nics = ids.map(|id| (id, host(id))).collect();
+                    let nics = (0..rails.rails()).map(|rail| {
+                        let ports = rails.hosts(number, rail);
+                        let sampler = self.sampler(ports);
+                        (ports[0], Host::new(&self.world, ports[0], HostWork::default(), sampler))
+                    });
+                    let nics = nics.collect();
                     let server = Server::new(number, nics, work, self.world.wiring.first_number);
                     nodes[rails.host(number, 0) as usize] = Node::Server(Box::new(server));
                 }
@@ -132,7 +136,7 @@ impl Simulation {
         let first = (network.hosts() > 0).then(|| network.edge_switch(0));
         let reports = self.world.routing.report_period().is_some();
         nodes.extend((network.hosts()..network.nodes()).map(|id| {
-            let sampler = self.sampler(id);
+            let sampler = self.sampler(&[id]);
             match sampler.is_none() && !reports && first != Some(id) {
                 true => Node::Untouched,
                 false => Node::Switch(Box::new(Switch::new(&self.world, id, sampler))),
@@ -141,16 +145,18 @@ impl Simulation {
         Ok(nodes)
     }
 
-    pub(crate) fn sampler(&self, node: NodeId) -> Option<Box<Sampler>> {
+    /// What takes samples at a node, or at the hosts that are the ports of one NIC.
+    pub(crate) fn sampler(&self, nodes: &[NodeId]) -> Option<Box<Sampler>> {
         let network = &self.world.network;
+        let outputs: Vec<ChannelId> = nodes.iter().flat_map(|&node| network.ports(node)).copied().collect();
         let Measure { sample: interval, windows, .. } = &self.measure;
         // Windows are reported for channels with names.
         let has_windows = !windows.is_empty() && !self.named_channels.is_empty();
         let tracer = self.traced.as_ref().and_then(|(trace, channels)| {
-            Tracer::new(trace, channels, network, node, self.world.numbering, &self.world.recorder.trace)
+            Tracer::new(trace, channels, &outputs, self.world.numbering, &self.world.recorder.trace)
         });
         let wanted = self.measure.sample_tier.as_ref();
-        let ports = network.ports(node).iter().enumerate().filter(|&(_, &channel)| {
+        let ports = outputs.iter().enumerate().filter(|&(_, &channel)| {
             if !self.named_channels.is_empty() {
                 return self.named_channels.iter().any(|named| named.channel == channel);
             }

@@ -27,7 +27,7 @@ pub(crate) fn hand_on_channels(world: &World, nodes: &[Node], totals: &Totals, s
     // The ports and numbers of a link's two channels. What nothing has reached has no ports, and has done nothing.
     let channels = |link: usize| {
         let ends = links.get(link).map(|ends| [ends.a, ends.b]).into_iter().flatten();
-        ends.map(|node| nodes[node as usize].ports()).zip(2 * narrow::<u32>(link)..)
+        ends.map(|node| nodes[world.nic(node) as usize].ports()).zip(2 * narrow::<u32>(link)..)
     };
     // What ports have handed on, whether it has begun to leave or not.
     let mut sent = 0;

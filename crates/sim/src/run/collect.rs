@@ -92,7 +92,7 @@ pub(crate) fn collect(
         let Some(ports) = node.ports() else { continue };
         let dropped = ports.dropped();
         for (&(src, flow), &count) in &dropped.flows {
-            let flow = world.numbering.flow(flow);
+            let (src, flow) = (world.address(src), world.numbering.flow(flow));
             balances.entry(FlowKey { src, flow }).or_default().dropped += count;
         }
         data.lost += dropped.data(DropCause::Fault);
@@ -153,7 +153,7 @@ pub(crate) fn collect(
             Some((servers, parts)) => {
                 let ((src, _), (receiver, rail)) =
                     (servers.rails.endpoint(flow.src), servers.rails.endpoint(flow.dst));
-                parts.push(FlowRecord { src, dst: receiver * servers.rails.ports() + rail, ..flow });
+                parts.push(FlowRecord { src, dst: receiver * servers.rails.rails() + rail, ..flow });
             }
             None => {
                 jobs.add(&flow);
@@ -184,12 +184,12 @@ pub(crate) fn collect(
     records.window_flows = window_flows.finish()?;
     if let Some((servers, parts)) = parts {
         let rails = &servers.rails;
-        let nic = |place| rails.host(place / rails.ports(), place % rails.ports());
+        let nic = |place| rails.host(place / rails.rails(), place % rails.rails());
         let hand_on = |flow| {
             jobs.add(&flow);
             sink.flow(flow);
         };
-        records.parts = Some(join_parts(&parts.finish()?, rails.ports(), nic, hand_on)?);
+        records.parts = Some(join_parts(&parts.finish()?, rails.rails(), nic, hand_on)?);
     }
     records.jobs = jobs.finish();
 

@@ -103,7 +103,7 @@ pub(crate) fn count_in_flight(
 ) {
     match (facts(packet.kind).account, packet.data_source()) {
         (Account::Data, Some(src)) => {
-            let flow = world.numbering.flow(packet.flow);
+            let (src, flow) = (world.address(src), world.numbering.flow(packet.flow));
             balances.entry(FlowKey { src, flow }).or_default().in_flight += 1;
         }
         (Account::Control, _) => control.in_flight += 1,

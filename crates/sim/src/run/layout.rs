@@ -68,7 +68,9 @@ fn bipartition(network: &Network, rails: Option<&Rails>) -> Option<Vec<bool>> {
             let rails = rails.filter(|_| network.is_host(node)).into_iter();
             let nics = rails.flat_map(|rails| {
                 let (server, _) = rails.endpoint(node);
-                (0..rails.ports()).map(move |rail| (rails.host(server, rail), side))
+                (0..rails.rails())
+                    .flat_map(move |rail| rails.hosts(server, rail))
+                    .map(move |&nic| (nic, side))
             });
             for (other, side) in others.chain(nics) {
                 match sides[other as usize] {

@@ -10,7 +10,7 @@ use netloom_transport::Transport;
 use netloom_transport::congestion::Marks;
 use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Invalid, Rate, narrow};
-use netloom_workload::{NicSelection, Plan};
+use netloom_workload::{Bond, NicSelection, Plan, PortSelection};
 
 use crate::config::SimConfig;
 use crate::fault::Faults;
@@ -99,7 +99,7 @@ impl Validated {
             let expected = "none without a fabric that trims (fabric.queue = \"trimming\")";
             return Err(SimError::Transport(Invalid::new(field, expected, "a table").within("congestion")));
         }
-        let faults = Faults::build(&faults, network, seed).map_err(SimError::Fault)?;
+        let faults = Faults::build(&faults, network, plan.rails.as_deref(), seed).map_err(SimError::Fault)?;
         faults.check(measure.until).map_err(SimError::Fault)?;
         let is_lossy = fabric.is_lossy() || faults.lose_packets();
         if transport.options.reorder.has_cells() {
@@ -128,6 +128,9 @@ impl Validated {
             let expected = "another one for frames of open loops, which have no end";
             Invalid::unless(has_ends, "nic_selection", expected, "\"least-outstanding\"")
                 .map_err(SimError::Servers)?;
+            if let Some(bond) = rails.bond() {
+                check_bond(bond, &routing, &transport)?;
+            }
         }
         if transport.chooses_paths() {
             check_entropy(&routing, &transport)?;
@@ -235,6 +238,48 @@ fn most_paths(network: &Network) -> u32 {
         *bundle = most.unwrap_or(1).max(*bundle);
     }
     bundles.into_iter().fold(network.up_stride(top), u32::saturating_mul)
+}
+
+/// Refuses transports and routing that cannot do with a NIC that has several ports.
+fn check_bond(bond: Bond, routing: &Routing, transport: &Transport) -> Result<(), SimError> {
+    if transport.options.nic_queue.exists() {
+        let expected = "none with servers.bond: packets wait at the NIC until a port of theirs is free";
+        return Err(SimError::Transport(Invalid::new("nic_queue", expected, "one")));
+    }
+    let selection = bond.port_selection;
+    let refuse = |expected: String| {
+        let found = format!("\"{}\"", selection.name());
+        Err(SimError::Servers(Invalid::new("bond.port_selection", expected, found)))
+    };
+    let draws = transport.chooses_paths() || routing.placement == Placement::Nic && routing.draws_entropy();
+    if selection == PortSelection::Entropy && !draws {
+        return refuse(
+            "another one, or packets with entropy values: routing at NICs by these (routing.preset = \"spray-nic\") or a transport that chooses them"
+                .to_owned(),
+        );
+    }
+    if !selection.is_per_packet() {
+        return Ok(());
+    }
+    if routing.granularity.keeps_order() {
+        return refuse(format!(
+            "\"flow\" with routing.granularity \"{}\", which keeps packets in order: those of several planes overtake each other",
+            routing.granularity.name()
+        ));
+    }
+    if transport.options.reorder.has_cells() {
+        return refuse(format!(
+            "\"flow\" with transport.reorder \"{}\", which takes flowcells to come in order",
+            transport.options.reorder.name()
+        ));
+    }
+    if transport.telemetry().is_some() {
+        return refuse(format!(
+            "\"flow\" with transport.congestion \"{}\", which compares what the links of a path say with what the same links said before",
+            transport.congestion.name()
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses routing for a transport that chooses among entropy values itself, if something else would choose too.

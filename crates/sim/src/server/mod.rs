@@ -115,8 +115,10 @@ impl Server {
 
     pub(crate) fn start(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>) {
         for (rail, Nic { id, timers, .. }) in (0..).zip(&mut self.nics) {
-            ctx.world
-                .set_cut_timers(*id, &mut AnyScheduler(&mut AtNic { engine: &mut *ctx.out, timers, rail }));
+            for &port in ctx.world.ports_of_nic(id) {
+                let out = &mut AnyScheduler(&mut AtNic { engine: &mut *ctx.out, timers, rail });
+                ctx.world.set_cut_timers(port, out);
+            }
         }
         self.upcoming = self.work.next_timed();
         if self.work.is_program() {
@@ -153,11 +155,13 @@ impl Server {
             *next = then.unwrap_or(Time::MAX);
         }
         match message {
-            Message::Packet(_) | Message::Grant(_) => {
-                let nic = ctx.world.network.channel(source & !BESIDE).to;
-                let rail = ctx.world.servers().rails.endpoint(nic).1;
-                self.at_nic(ctx, rail, message);
+            Message::Packet(packet) if ctx.world.port_selection().is_some() => {
+                let packet = ctx.world.off_wire(packet);
+                let rail = rail_of(ctx.world, source);
+                self.nics[rail as usize].host.note_port(packet.ingress);
+                self.at_nic(ctx, rail, &Message::Packet(packet));
             }
+            Message::Packet(_) | Message::Grant(_) => self.at_nic(ctx, rail_of(ctx.world, source), message),
             Message::Nic { rail } => {
                 let timer = self.nics[*rail as usize].timers.waiting.pop();
                 if let Some(Timer { at, message, .. }) = timer {
@@ -383,4 +387,9 @@ impl Server {
             }
         }
     }
+}
+
+/// The rail at the end of a channel to a server.
+fn rail_of(world: &World, source: u32) -> u32 {
+    world.servers().rails.endpoint(world.network.channel(source & !BESIDE).to).1
 }

@@ -8,6 +8,7 @@ use netloom_routing::selector::conga::Counts;
 use netloom_routing::{Decided, Decisions, FastPath, FlowKey, SwitchPathSelector};
 use netloom_topology::{ChannelId, NodeId};
 use netloom_units::{Time, random};
+use netloom_workload::Rails;
 
 use crate::numbering::Numbering;
 use crate::observe::sampler::Sampler;
@@ -21,6 +22,8 @@ use crate::world::World;
 #[derive(Debug)]
 struct ByFlow {
     numbering: Numbering,
+    /// By whose addresses flows are known, where NICs have several ports that are one.
+    rails: Option<Arc<Rails>>,
     decided: Arc<SeriesWriter<DecisionRow>>,
 }
 
@@ -28,7 +31,7 @@ impl Decided for ByFlow {
     fn add(&self, flows: &mut dyn Iterator<Item = (FlowKey, Decisions)>) {
         self.decided.extend(flows.map(|(FlowKey { src, flow }, Decisions { taken, deviating })| {
             DecisionRow {
-                src,
+                src: self.rails.as_ref().map_or(src, |rails| rails.first_port(src)),
                 flow: self.numbering.flow(flow),
                 decisions: taken,
                 non_default_decisions: deviating,
@@ -65,7 +68,9 @@ impl Switch {
         let mut path_selector =
             SwitchPathSelector::new(routing, stride, has_hosts, world.is_lossy, &mut draws);
         path_selector.count_flows(|| {
-            Arc::new(ByFlow { numbering: world.numbering, decided: world.recorder.decided.clone() })
+            let rails = world.servers.as_ref().map(|servers| Arc::clone(&servers.rails));
+            let decided = world.recorder.decided.clone();
+            Arc::new(ByFlow { numbering: world.numbering, rails, decided })
         });
         let duties = duties(world, path_selector.fast_path(), is_special, part);
         Switch {

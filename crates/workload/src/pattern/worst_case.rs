@@ -47,11 +47,12 @@ impl WorstCase {
             let expected = format!("all {count} {what} as ranks, as their switches are what is matched");
             return Err(WorkloadError::parameter("pattern", expected, setting.ranks()));
         }
-        let nics = rails.map_or(1, |rails| rails.ports());
+        let nics = rails.map_or(1, |rails| rails.rails());
         let mut hosts = vec![Vec::new(); network.switches() as usize];
         for host in 0..count {
             let nic = |rail| network.edge_switch(rails.map_or(host, |rails| rails.host(host, rail)));
-            if (1..nics).any(|rail| nic(rail) != nic(0)) {
+            let is_bonded = rails.is_some_and(|rails| rails.bond().is_some());
+            if is_bonded || (1..nics).any(|rail| nic(rail) != nic(0)) {
                 let expected = "another pattern where a server's NICs are at several switches: what it matches are the switches of hosts";
                 return Err(WorkloadError::parameter("kind", expected, "\"worst-case\""));
             }

@@ -38,7 +38,7 @@ pub(super) fn enough(network: &Network, table: &RouteTable, ways: Ways<'_>) -> O
         (Ways::Paths(paths), None, _) => Some(used(paths.longest())),
         (Ways::Paths(_), Some(_), _) => None,
         (_, None, None) => Some(used(reach.between)),
-        (_, None, Some(via)) if via.groups() == 1 => Some(used(reach.over.max(reach.between))),
+        (_, None, Some(via)) if !via.has_groups() => Some(used(reach.over.max(reach.between))),
         // To where the intermediate group begins, and from there.
         (_, None, Some(_)) => Some(probe.is_used(2 * reach.local)),
         (_, Some(_), via) => Some(probe.is_used(ranked(network, table, via, is_late)?)),
@@ -61,7 +61,7 @@ fn ranked(network: &Network, table: &RouteTable, via: Option<&Intermediates>, is
     let minimal = globals * local.max(1) + local;
     match via {
         None => Some(minimal),
-        Some(via) if via.groups() == 1 => Some(2 * minimal),
+        Some(via) if !via.has_groups() => Some(2 * minimal),
         // With one global hop at most no path returns to a group that it has left.
         Some(via) if globals <= 1 && divides(network, via) => {
             let before = if is_late { 2 * local } else { local };

@@ -19,7 +19,7 @@ use crate::world::World;
 
 /// What is known of the idle path from a sender to its receiver.
 fn path_facts(world: &World, src: HostId, dst: HostId) -> PathFacts {
-    world.path_facts(&world.idle_path(src, dst))
+    world.path_facts(src, &world.idle_path(src, dst))
 }
 
 /// The round-trip time that a receiver assumes for packets of a sender.

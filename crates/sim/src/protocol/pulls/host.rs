@@ -67,7 +67,8 @@ impl SwitchProtocol for Pulls {}
 
 /// The rate at which packets come to a host.
 pub(super) fn rate_towards(world: &World, host: HostId) -> Rate {
-    world.network.channel(world.network.ports(host)[0] ^ 1).rate
+    let rate = |&port: &HostId| world.network.channel(world.network.ports(port)[0] ^ 1).rate.0;
+    Rate(world.ports_of_nic(&host).iter().map(rate).fold(0, u64::saturating_add))
 }
 
 impl Host {

@@ -4,8 +4,8 @@ use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
 use netloom_transport::ReactionPoint;
 use netloom_transport::congestion::qcn::Qcn as Config;
-use netloom_units::Time;
 use netloom_units::random::Stream;
+use netloom_units::{Rate, Time};
 
 use crate::ctx::Ctx;
 use crate::host::Host;
@@ -112,7 +112,8 @@ impl Host {
         }
         let Some(config) = ctx.world.transport.congestion.facts().reaction_point else { return };
         let dst = packet.src;
-        let line_rate = ctx.world.network.host_rate(ctx.id);
+        let of_port = ctx.world.network.host_rate(ctx.id);
+        let line_rate = Rate(of_port.0.saturating_mul(ctx.world.ports_in_use(ctx.id)));
         let known = self.protocols.qcn.0.as_ref().and_then(|limiters| limiters.get(&dst));
         let is_set = known.is_some_and(|limiter| limiter.timer.is_some());
         let sets_timer = !is_set && self.has_work_for(dst);
