@@ -291,7 +291,7 @@ fn commands_of_htsim_become_scenarios_that_run() {
             &[
                 "network_rtt = \"14.02272us\", nscc = { target_delay = \"7us\", quick_adapt_gate = 2, initial_window = 20 }",
                 "transport.reliability = { kind = \"pds\", ack_bytes = \"4000B\" }",
-                "{ preset = \"reps\", entropy_values = 64 }",
+                "{ preset = \"reps\", entropy_values = 64, granularity = { spare_last_hop = true } }",
             ],
         ),
         (

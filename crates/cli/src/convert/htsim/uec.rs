@@ -253,7 +253,12 @@ impl Converter {
             "bitmap" => "uet-bitmap",
             "oblivious" => "uet-oblivious",
             "reps" => {
-                let fields = [("preset", quoted(&"reps")), ("entropy_values", paths.to_string())];
+                let granularity = table(&[("spare_last_hop", "true".to_owned())]);
+                let fields = [
+                    ("preset", quoted(&"reps")),
+                    ("entropy_values", paths.to_string()),
+                    ("granularity", granularity),
+                ];
                 self.draft.set("routing", table(&fields));
                 return Ok(());
             }
