@@ -224,7 +224,7 @@ impl Host {
         let World { rules, wiring, .. } = world;
         Host {
             nic: Ports::new(world.specs(id), rules, true),
-            path_selector: NicPathSelector::new(&world.routing).map(Box::new),
+            path_selector: NicPathSelector::new(&world.routing, id).map(Box::new),
             random: random::Node::Host.stream(wiring.seed, u64::from(id)),
             work,
             upcoming: None,
