@@ -229,7 +229,14 @@ fn commands_of_htsim_become_scenarios_that_run() {
         ),
         (
             format!("htsim_eqds {tm} -q 8 -mtu 4160"),
-            &["transport.mtu = \"4096B\"", "fabric.buffer = \"29120B\"", "initial_window = 50"],
+            // 50 packets of 4160 bytes in 1.19 products of 12 us and 6 links, there and back; 150 us and six queues of 8 packets.
+            &[
+                "transport.preset = \"eqds\"",
+                "transport.mtu = \"4096B\"",
+                "fabric.buffer = \"29120B\"",
+                "network_rtt = \"14.02752us\", max_window = 1.186",
+                "transport.rto_min = \"165.9744us\"",
+            ],
         ),
         (
             format!("htsim_swift {tm} -q 100"),
@@ -291,7 +298,7 @@ fn commands_of_htsim_become_scenarios_that_run() {
             &[
                 "network_rtt = \"14.02272us\", nscc = { target_delay = \"7us\", quick_adapt_gate = 2, initial_window = 20 }",
                 "transport.reliability = { kind = \"pds\", ack_bytes = \"4000B\" }",
-                "{ preset = \"reps\", entropy_values = 64 }",
+                "{ preset = \"reps\", entropy_values = 64, granularity = { spare_last_hop = true } }",
             ],
         ),
         (

@@ -4,8 +4,8 @@ use netloom_paths::routes::{KShortest, RandomLayers};
 use netloom_units::{Bytes, Time};
 
 use crate::granularity::{
-    conweave, flow, flowbender, flowcell, flowcut, flowlet, hopper_like, packet, path_list, path_penalties,
-    plb, plb_delay, reps, spritz,
+    conweave, entropy_of_acks, flow, flowbender, flowcell, flowcut, flowlet, flowlet_by_acks, hopper_like,
+    packet, path_list, path_penalties, plb, plb_delay, reps, spritz,
 };
 use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
@@ -44,6 +44,7 @@ fn scheme(placement: Placement, granularity: Granularity, selector: Selector) ->
         entropy_values: 256,
         flow_timeout: Time::from_ms(1000),
         max_flow_entries: None,
+        ecmp_every: None,
         granularity,
         selector,
     }
@@ -58,15 +59,14 @@ fn flowcut_nic(config: flowcut::Flowcut) -> Routing {
     scheme(Placement::Nic, Granularity::Flowcut(config), Selector::Random(random::Random {}))
 }
 
-fn plb(config: plb::Plb) -> Routing {
-    let selector = Selector::Random(random::Random {});
-    Routing { entropy_values: 1 << 16, ..scheme(Placement::Nic, Granularity::Plb(config), selector) }
+/// Paths are entropy values, 64 of 65,536 per flow.
+fn by_penalties(penalties: path_penalties::PathPenalties) -> Routing {
+    by_entropy(Granularity::PathPenalties(penalties))
 }
 
-/// Paths are entropy values, 64 of 65,536 per flow.
-fn uet_penalties(penalties: path_penalties::PathPenalties) -> Routing {
-    let (granularity, selector) =
-        (Granularity::PathPenalties(penalties), Selector::Random(random::Random {}));
+/// A sender that draws among 65,536 entropy values.
+fn by_entropy(granularity: Granularity) -> Routing {
+    let selector = Selector::Random(random::Random {});
     Routing { entropy_values: 1 << 16, ..scheme(Placement::Nic, granularity, selector) }
 }
 
@@ -311,12 +311,22 @@ pub static PRESETS: &[Preset] = &[
         name: "plb",
         doc: "PLB with the defaults of Linux: another flow label when half of the packets of each of 12 round trips in a row were marked, or of 3 when nothing is in flight, \
               or after a timeout (Qureshi et al., SIGCOMM'22). Needs ECN.",
-        expand: || plb(plb::Plb::default()),
+        expand: || by_entropy(Granularity::Plb(plb::Plb::default())),
     },
     Preset {
         name: "plb-reps-artefact",
         doc: "PLB as the REPS authors' public simulator has it: another entropy value after two idle round-trip times in a row with any mark, or after a timeout. Needs ECN.",
-        expand: || plb(plb::Plb::REPS_ARTEFACT),
+        expand: || by_entropy(Granularity::Plb(plb::Plb::REPS_ARTEFACT)),
+    },
+    Preset {
+        name: "mp-rdma-reps-artefact",
+        doc: "MP-RDMA's entropy values as the REPS authors' public simulator has them (mprdma), beside any window: that of the latest ACK if it lets a packet out, otherwise one of 65,536.",
+        expand: || by_entropy(Granularity::EntropyOfAcks(entropy_of_acks::EntropyOfAcks::default())),
+    },
+    Preset {
+        name: "flowlet-reps-artefact",
+        doc: "Flowlets as the REPS authors' public simulator has them: another entropy value when nothing has come back for half an idle round-trip time, at most every 100 us.",
+        expand: || by_entropy(Granularity::FlowletByAcks(flowlet_by_acks::FlowletByAcks::default())),
     },
     Preset {
         name: "plb-htsim",
@@ -330,26 +340,18 @@ pub static PRESETS: &[Preset] = &[
         name: "hopper-like",
         doc: "After Hopper (Nosrati and Ghaderi, arXiv 2506.08132): a flow whose round trips take 1.5 times those of an idle path tries two other entropy values, and moves to one whose round trip takes \
               less than 0.8 of its own; its own packets are the probes. Meant for transport \"irn\".",
-        expand: || {
-            let granularity = Granularity::HopperLike(hopper_like::HopperLike::default());
-            let selector = Selector::Random(random::Random {});
-            Routing { entropy_values: 1 << 16, ..scheme(Placement::Nic, granularity, selector) }
-        },
+        expand: || by_entropy(Granularity::HopperLike(hopper_like::HopperLike::default())),
     },
     Preset {
         name: "reps",
         doc: "REPS: per packet an entropy value whose ACK came back unmarked, otherwise one of 65,536 (Bonato et al., arXiv 2407.21625). Needs ECN.",
-        expand: || {
-            let granularity = Granularity::Reps(reps::Reps::default());
-            let selector = Selector::Random(random::Random {});
-            Routing { entropy_values: 1 << 16, ..scheme(Placement::Nic, granularity, selector) }
-        },
+        expand: || by_entropy(Granularity::Reps(reps::Reps::default())),
     },
     Preset {
         name: "uet-oblivious",
         doc: "uet-htsim's oblivious balancer (-load_balancing_algo oblivious): each packet the next of 64 entropy values, in a new random order for each pass.",
         expand: || {
-            uet_penalties(path_penalties::PathPenalties {
+            by_penalties(path_penalties::PathPenalties {
                 recycle: false,
                 mark: 0,
                 trim: 0,
@@ -361,12 +363,12 @@ pub static PRESETS: &[Preset] = &[
         name: "uet-bitmap",
         doc: "uet-htsim's bitmap (-load_balancing_algo bitmap): each packet the next of 64 entropy values, of which those that were marked or trimmed are skipped for some passes. Needs ECN or \
               trimming.",
-        expand: || uet_penalties(path_penalties::PathPenalties { recycle: false, ..Default::default() }),
+        expand: || by_penalties(path_penalties::PathPenalties { recycle: false, ..Default::default() }),
     },
     Preset {
         name: "uet-mixed",
         doc: "uet-htsim's mixed, its default: first the entropy values whose ACKs came back unmarked, each once, else as uet-bitmap. Needs ECN or trimming.",
-        expand: || uet_penalties(path_penalties::PathPenalties::default()),
+        expand: || by_penalties(path_penalties::PathPenalties::default()),
     },
     Preset {
         name: "spritz-scout",

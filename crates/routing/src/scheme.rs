@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::granularity::{self, Acks, Ends};
 use crate::hash::HashFunction;
 use crate::selector::estimator::Estimator;
-use crate::selector::{Digits, NicTags, PathSet, Places, mod_k};
+use crate::selector::{Choice, Digits, NicTags, PathSet, Places, mod_k};
 use crate::{Granularity, Selector};
 
 /// Who decides on a packet's path.
@@ -51,6 +51,9 @@ pub struct Routing {
     pub flow_timeout: Time,
     /// Largest number of flows that a switch remembers; absent: no limit. While the table is full, packets of further flows are hashed.
     pub max_flow_entries: Option<u32>,
+    /// One host in so many uses ECMP instead: see [`Self::uses_ecmp`]. Absent: none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecmp_every: Option<u32>,
     /// When it may choose another path.
     pub granularity: Granularity,
     /// What it decides.
@@ -66,6 +69,13 @@ impl Routing {
     /// The granularity's name.
     pub fn granularity_name(&self) -> &'static str {
         self.granularity.name()
+    }
+
+    /// Whether the data of a host stays out of the scheme: every flow keeps one path, which switches hash. The REPS authors' public simulator (`-mixed_lb_traffic`, commit b751588) leaves out every
+    /// tenth connection, which is every tenth host where each sends one flow.
+    #[inline]
+    pub fn uses_ecmp(&self, host: u32) -> bool {
+        self.ecmp_every.is_some_and(|every| host.is_multiple_of(every))
     }
 
     /// Whether it reads the digits of hosts or labels as up ports, which exist on trees only.
@@ -189,6 +199,25 @@ impl Routing {
         self.selector.facts().reads_hash
     }
 
+    /// Whether hosts can [stay out](Self::uses_ecmp) of it: their packets are not expected anywhere.
+    fn can_be_left(&self) -> bool {
+        let selector = self.selector.facts();
+        let has_signals = self.has_edges() || self.conga().is_some() || self.selector.uncongested().is_some();
+        let counts = self.granularity.facts().ends == Ends::WhenEmpty;
+        match self.placement {
+            Placement::Nic => {
+                let tags = selector.nic_tags();
+                let draws = matches!(tags, Some(NicTags::Entropy | NicTags::EntropyInTurn | NicTags::Labels));
+                draws && !self.granularity.is_per_flow()
+            }
+            Placement::Switch => {
+                let chooses = matches!(selector.choice, Choice::Adaptive | Choice::Uniform);
+                chooses && selector.is_minimal() && !counts && !has_signals
+            }
+            Placement::Ingress => false,
+        }
+    }
+
     /// Whether switches remember flows.
     fn remembers(&self) -> bool {
         self.placement != Placement::Nic && !self.selector.is_static() && self.granularity.facts().remembers
@@ -300,6 +329,11 @@ impl Routing {
             Invalid::unless(self.remembers(), "max_flow_entries", expected, entries)?;
             Invalid::at_least("max_flow_entries", entries, 1)?;
         }
+        if let Some(every) = self.ecmp_every {
+            Invalid::at_least("ecmp_every", every, 1)?;
+            let expected = "nothing unless hosts draw entropy values or labels again and again, or all switches choose among minimal ports by queues or at random, without signals between them";
+            Invalid::unless(self.can_be_left(), "ecmp_every", expected, every)?;
+        }
         Invalid::unless(self.flow_timeout > Time::ZERO, "flow_timeout", "more than 0", self.flow_timeout)?;
         granularity.check().map_err(|invalid| invalid.within("granularity"))?;
         selector.check().map_err(|invalid| invalid.within("selector"))
@@ -347,6 +381,41 @@ mod tests {
         let mut scheme = preset::find("flowcut").unwrap().routing();
         scheme.granularity = Granularity::Flowcut(Flowcut { keep_idle: true, ..Flowcut::default() });
         assert_eq!(scheme.check().unwrap_err().field, "granularity.keep_idle");
+    }
+
+    #[test]
+    fn hosts_stay_out_of_schemes_whose_packets_are_not_counted_or_answered() {
+        let allowed = |name: &str| {
+            let own = preset::find(name).unwrap().routing();
+            let mixed = Routing { ecmp_every: Some(10), ..own };
+            mixed.check().map_err(|invalid| assert_eq!(invalid.field, "ecmp_every", "{name}")).is_ok()
+        };
+        for name in
+            ["reps", "plb", "flowbender", "uet-bitmap", "path-list", "presto", "spray-nic", "hopper-like"]
+        {
+            assert!(allowed(name), "{name}");
+        }
+        for name in ["spray", "adaptive", "drill", "letflow", "spectrum-x-like"] {
+            assert!(allowed(name), "{name}");
+        }
+        for name in [
+            "ecmp",
+            "d-mod-k",
+            "conga",
+            "conweave",
+            "flowcut",
+            "ugal-l",
+            "switch-ar",
+            "fatpaths",
+            "spritz-scout",
+        ] {
+            assert!(!allowed(name), "{name}");
+        }
+        let mixed = Routing { ecmp_every: Some(10), ..preset::find("reps").unwrap().routing() };
+        let out: Vec<u32> = (0..32).filter(|&host| mixed.uses_ecmp(host)).collect();
+        assert_eq!(out, [0, 10, 20, 30]);
+        let none = Routing { ecmp_every: Some(0), ..mixed };
+        assert_eq!(none.check().unwrap_err().to_string(), "ecmp_every: expected at least 1, found 0");
     }
 
     #[test]

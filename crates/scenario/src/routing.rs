@@ -30,6 +30,10 @@ pub(crate) struct RoutingFields {
     /// Largest number of flows that a switch remembers; absent: no limit. While the table is full, packets of further flows are hashed.
     #[serde(default)]
     max_flow_entries: Option<u32>,
+    /// One host in so many, beginning with host 0, stays out of the scheme: each of its flows keeps one path, as under ECMP. Absent: all take part. For schemes whose hosts draw entropy values or
+    /// labels, and for switches that choose among minimal ports by queues or at random.
+    #[serde(default)]
+    ecmp_every: Option<u32>,
 }
 
 /// The presets of `[routing]`.
@@ -57,6 +61,7 @@ pub(crate) fn read_routing(node: Option<&Node>, problems: &mut Vec<Problem>) -> 
         entropy_values: rest.entropy_values,
         flow_timeout: rest.flow_timeout,
         max_flow_entries: rest.max_flow_entries,
+        ecmp_every: rest.ecmp_every,
         granularity: granularity?,
         selector: selector?,
     })

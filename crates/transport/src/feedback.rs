@@ -77,6 +77,12 @@ pub struct Feedback {
     pub packets: u32,
     /// Their bytes on the wire, each packet counted as a full one.
     pub bytes: u64,
+    /// Bytes on the wire of a full packet.
+    pub packet: Bytes,
+    /// Bytes on the wire that the congestion control let be in flight before this; `u64::MAX`: as many as one likes.
+    pub window_before: u64,
+    /// The same after this.
+    pub window: u64,
     /// Packets of the flow still in flight.
     pub in_flight: u32,
     /// The oldest packet that is not acknowledged.
@@ -108,6 +114,9 @@ impl Feedback {
             at_last_hop: false,
             packets: 0,
             bytes: 0,
+            packet: Bytes(0),
+            window_before: u64::MAX,
+            window: u64::MAX,
             in_flight: 0,
             oldest: 0,
             next: 0,

@@ -121,8 +121,8 @@ fn ndp(reliability: Trimmed, initial_window: u32) -> Transport {
     }
 }
 
-/// csg-htsim multiplies the time between two PULLs by 0.99, where it means the rate: 4096 B of credit in 0.99 times the time of 4160 B.
-const EQDS_PACE: f64 = 4096.0 / (0.99 * 4160.0);
+/// csg-htsim multiplies the time between two PULLs by 0.99, where it means the rate: 4096 B of credit in 0.99 times what a packet of 4160 B takes with preamble and gap of Ethernet, 4198 B.
+const EQDS_PACE: f64 = 4096.0 / (0.99 * 4198.0);
 
 /// Most ACKs of a median: ours, as the paper's number is not known to us.
 const MEDIAN_OF: u32 = 31;
@@ -367,7 +367,7 @@ pub static PRESETS: &[Preset] = &[
     Preset {
         name: "eqds",
         doc: "EQDS (Olteanu et al., NSDI'22) as csg-htsim's htsim_eqds has it, by RCCC, which comes from it: a window of 50 packets of 4160 B at once, which are 1.4 bandwidth-delay products \
-              at 12 us and 100 Gb/s, then credit of 4 KiB in 0.99 times the time of such a packet. Meant for a fabric with fabric.queue = \"trimming\" and sprayed packets.",
+              at 12 us and 100 Gb/s, then credit of 4 KiB in 0.99 times the time of such a packet with preamble and gap of Ethernet (4198 B). Meant for a fabric with fabric.queue = \"trimming\" and sprayed packets.",
         expand: || {
             let credit = Rccc { max_window: 1.4, pull: Bytes(4096), pace: EQDS_PACE, ..Rccc::default() };
             let mut eqds = uet(Congestion::Rccc(credit));

@@ -383,9 +383,15 @@ impl Sender {
             return self.on_syn_ack(transport, ack);
         }
         let mut feedback = self.feedback_of(transport, ack, newly);
-        feedback.window_cut = self.control.on_feedback(transport, &feedback, &mut self.gate);
+        self.react(transport, &mut feedback);
         feedback.window_cut |= self.is_notified(transport, ack, false);
         feedback
+    }
+
+    /// The congestion control reacts to what the sender learnt.
+    fn react(&mut self, transport: &Transport, feedback: &mut Feedback) {
+        feedback.window_cut = self.control.on_feedback(transport, feedback, &mut self.gate);
+        feedback.window = self.gate.window();
     }
 
     /// The feedback of an ACK that acknowledged this many packets.
@@ -477,7 +483,7 @@ impl Sender {
             opening.has_failed = true;
             return feedback;
         }
-        feedback.window_cut = self.control.on_feedback(transport, &feedback, &mut self.gate);
+        self.react(transport, &mut feedback);
         // RFC 6675, section 5, step 4.3: the first goes out though more is in flight than the window now holds.
         self.at_once |= feedback.window_cut && transport.reliability.facts().sack_bytes.is_none();
         feedback
@@ -499,6 +505,9 @@ impl Sender {
             at_last_hop: about.at_last_hop,
             packets: 0,
             bytes: 0,
+            packet: transport.packet_size(),
+            window_before: self.gate.window(),
+            window: self.gate.window(),
             in_flight: self.in_flight,
             oldest: self.acked.base(),
             next: self.next,

@@ -5,6 +5,7 @@ use netloom_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Granularity;
 use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 
@@ -12,6 +13,13 @@ use crate::header::Advice;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Flow {}
+
+impl Granularity {
+    /// The granularity of hosts that stay out of a scheme.
+    pub(crate) fn once_per_flow() -> Self {
+        Granularity::Flow(Flow {})
+    }
+}
 
 impl GranularityConfig for Flow {
     type Run = ();

@@ -4,12 +4,14 @@
 //! such a file and a line in the list below. The steps are pure; the path selector of a place keeps the runs of its flows.
 
 pub mod conweave;
+pub mod entropy_of_acks;
 pub mod flow;
 mod flow_table;
 pub mod flowbender;
 pub mod flowcell;
 pub mod flowcut;
 pub mod flowlet;
+pub mod flowlet_by_acks;
 pub mod hopper_like;
 mod kind;
 mod listed;
@@ -128,6 +130,8 @@ macro_rules! list {
             "path-list" => PathList(path_list::PathList),
             "path-penalties" => PathPenalties(path_penalties::PathPenalties),
             "spritz" => Spritz(spritz::Spritz),
+            "entropy-of-acks" => EntropyOfAcks(entropy_of_acks::EntropyOfAcks),
+            "flowlet-by-acks" => FlowletByAcks(flowlet_by_acks::FlowletByAcks),
             "hopper-like" => HopperLike(hopper_like::HopperLike),
             $($more)*
         }

@@ -14,7 +14,7 @@ use crate::header::Advice;
 use crate::tag::Tag;
 
 /// A path per packet: those of a flow's list in turn, in a new random order for each pass, as far as they have no *penalty*. A marked ACK gives
-/// its path a penalty of `mark`, a trimmed packet one of `trim`, a packet that met a cut link the largest, `most`. A path whose turn it is and that
+/// its path a penalty of `mark`, a packet trimmed before the last switch one of `trim` (one trimmed there counts as an ACK, as all paths lead there), a packet that met a cut link the largest, `most`. A path whose turn it is and that
 /// has a penalty is passed over; the first one that is passed over for a packet loses 1 of it. If all have one, the packet takes the path whose
 /// turn it is. With `mark` and `trim` of 0 and without `recycle`, feedback has no effect. With `recycle`, the oldest path whose ACK came back
 /// unmarked, and that has not been taken again since, goes first. At the NIC;
@@ -23,8 +23,7 @@ use crate::tag::Tag;
 ///
 /// The load balancers of the public simulator of Ultra Ethernet, uet-htsim (commit 40ccb05, `uec_mp.cpp`): without `recycle` its `bitmap`, with it its
 /// `mixed`, which is its default; without all three its `oblivious`. The list holds the paths between the flow's two ends, each once, as that of `path-list` does; uet-htsim's are
-/// entropy values. Two things are different: there a timeout gives entropy value 0 a penalty of 15, as the path is not known, and here none; and
-/// there a packet trimmed by the last switch, to which all paths lead, counts as unmarked.
+/// entropy values. One thing is different: there a timeout gives entropy value 0 a penalty of 15, as the path is not known, and here none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathPenalties {
@@ -156,6 +155,9 @@ impl GranularityConfig for PathPenalties {
 
     fn on_feedback(&self, memory: &mut Memory, (): &mut (), feedback: &Feedback) -> Advice {
         let penalty = match feedback.cause {
+            // All paths lead to the last switch: a packet trimmed there says of its path what its mark says.
+            Cause::Trim if feedback.at_last_hop && !feedback.marked => 0,
+            Cause::Trim if feedback.at_last_hop => self.mark,
             Cause::Ack if feedback.marked => self.mark,
             Cause::Ack => 0,
             Cause::Trim | Cause::Return => self.trim,
@@ -222,6 +224,14 @@ mod tests {
         }
     }
 
+    impl Flow {
+        fn learn_trim(&mut self, tag: u32, at_last_hop: bool, marked: bool) {
+            let cause = Cause::Trim;
+            let feedback = Feedback { tag, cause, marked, at_last_hop, ..ack(Time(0), Time(1)) };
+            self.kind.on_feedback(&mut self.memory, &mut (), &feedback);
+        }
+    }
+
     #[test]
     fn a_pass_takes_each_path_once_however_many_there_are() {
         for paths in [1, 2, 5, 8, 64] {
@@ -275,6 +285,12 @@ mod tests {
         }
         assert_eq!(flow.send(3), [12, 11, 12]);
         assert!(flow.send(7).iter().all(|&tag| tag != 15), "it has a penalty");
+        // A packet trimmed by the last switch counts as it is marked, one that is trimmed before as trimmed.
+        flow.learn_trim(16, true, false);
+        flow.learn_trim(17, true, true);
+        flow.learn_trim(14, false, false);
+        assert_eq!((flow.memory.penalties[4], flow.memory.penalties[6], flow.memory.penalties[7]), (4, 0, 1));
+        assert_eq!(flow.send(1), [16]);
         // A timeout says nothing of a path, and what met a cut link is forgotten.
         flow.learn(0, Cause::Timeout, false);
         flow.learn(13, Cause::Ack, false);

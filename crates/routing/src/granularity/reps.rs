@@ -24,12 +24,20 @@ pub struct Reps {
     pub freeze: Time,
     /// Number of packets that explore after that.
     pub explore: u32,
+    /// A packet trimmed by the switch before its receiver, to which all paths lead, counts as one that arrived, as in uet-htsim. Not so in the authors' simulator.
+    #[serde(skip_serializing_if = "is_unset")]
+    pub spare_last_hop: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks for it")]
+fn is_unset(flag: &bool) -> bool {
+    !flag
 }
 
 impl Default for Reps {
     /// As in the paper and the public simulator of Ultra Ethernet.
     fn default() -> Self {
-        Reps { buffer: 8, freeze: Time::from_ms(10), explore: 16 }
+        Reps { buffer: 8, freeze: Time::from_ms(10), explore: 16, spare_last_hop: false }
     }
 }
 
@@ -113,8 +121,15 @@ impl GranularityConfig for Reps {
     }
 
     fn on_feedback(&self, memory: &mut Memory, (): &mut (), feedback: &Feedback) -> Advice {
+        let arrives = match feedback.cause {
+            Cause::Ack => true,
+            Cause::Trim => self.spare_last_hop && feedback.at_last_hop,
+            _ => false,
+        };
         match feedback.cause {
-            Cause::Ack if !feedback.marked => memory.push(Tag::from_bits(feedback.tag), self.buffer as usize),
+            _ if arrives && !feedback.marked => {
+                memory.push(Tag::from_bits(feedback.tag), self.buffer as usize)
+            }
             Cause::Timeout if memory.frozen.is_none() && memory.explore == 0 => {
                 memory.frozen = Some(feedback.now + self.freeze);
             }
@@ -141,7 +156,7 @@ mod tests {
 
     impl Flow {
         fn new(buffer: u32) -> Self {
-            let config = Reps { buffer, freeze: Time(1000), explore: 3 };
+            let config = Reps { buffer, freeze: Time(1000), explore: 3, ..Reps::default() };
             Flow(config.clone(), config.open())
         }
 
@@ -215,6 +230,22 @@ mod tests {
         assert_eq!(flow.send(2, 10), [None, None]);
         flow.acks(&[4], false);
         assert_eq!(flow.send(3, 20), [Some(4), Some(4), Some(4)]);
+    }
+
+    #[test]
+    fn a_packet_trimmed_at_the_last_hop_tells_of_its_path_where_that_is_asked_for() {
+        for (spare_last_hop, at_last_hop, marked, next) in [
+            (false, true, false, None),
+            (true, false, false, None),
+            (true, true, true, None),
+            (true, true, false, Some(9)),
+        ] {
+            let mut flow = Flow::new(8);
+            flow.0.spare_last_hop = spare_last_hop;
+            let trim = Feedback { cause: Cause::Trim, tag: 9, at_last_hop, marked, ..ack(Time(0), Time(10)) };
+            flow.0.on_feedback(&mut flow.1, &mut (), &trim);
+            assert_eq!(flow.send(1, 20), [next]);
+        }
     }
 
     #[test]

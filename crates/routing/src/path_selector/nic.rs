@@ -5,7 +5,7 @@ use netloom_units::Time;
 use rand::Rng;
 
 use crate::forwarding::TagSpace;
-use crate::granularity::{Flows, each};
+use crate::granularity::{Flows, Granularity, each};
 use crate::header::{Advice, FlowCounts, FlowRef, Hop};
 use crate::scheme::{Placement, Routing};
 use crate::tag::Tag;
@@ -21,10 +21,14 @@ pub struct NicPathSelector {
 }
 
 impl NicPathSelector {
-    /// That of a NIC without any flow; none if the scheme leaves NICs alone.
-    pub fn new(scheme: &Routing) -> Option<Self> {
+    /// That of a host's NIC without any flow; none if the scheme leaves NICs alone.
+    pub fn new(scheme: &Routing, host: u32) -> Option<Self> {
         if scheme.placement != Placement::Nic {
             return None;
+        }
+        if scheme.uses_ecmp(host) {
+            let flows = Granularity::once_per_flow().at_host();
+            return Some(NicPathSelector { flows, redraws_on_loss: false, learns: false });
         }
         let flows = scheme.granularity.at_host();
         Some(NicPathSelector { flows, redraws_on_loss: scheme.redraws_on_loss(), learns: scheme.uses_acks() })

@@ -113,7 +113,11 @@ impl Role {
             (Placement::Ingress, _) if per_packet => Role::PacketAtFirst,
             (Placement::Ingress, _) => Role::RunAtFirst,
             (Placement::Switch, Choice::Static) => Role::Static,
-            (Placement::Switch, Choice::Uniform) if per_packet && !controls => Role::Spray,
+            (Placement::Switch, Choice::Uniform)
+                if per_packet && !controls && scheme.ecmp_every.is_none() =>
+            {
+                Role::Spray
+            }
             (Placement::Switch, _) if per_packet => Role::Packet,
             (Placement::Switch, _) => Role::Run,
         }

@@ -35,6 +35,8 @@ pub struct SwitchPathSelector {
     /// It decides on ports for packets on whose detours their first switches have decided.
     pub(super) decides_ports: bool,
     pub(crate) machines: Machines,
+    /// Whose data is [left out](Routing::uses_ecmp).
+    ecmp_every: Option<u32>,
     counter: DecisionCounter,
 }
 
@@ -70,6 +72,7 @@ impl SwitchPathSelector {
             at_first: scheme.placement == Placement::Ingress,
             decides_ports: scheme.placement == Placement::Switch && scheme.selector.facts().detours(),
             machines: Machines::new(scheme, SwitchPlace { has_hosts, is_lossy, limits }),
+            ecmp_every: scheme.ecmp_every.filter(|_| scheme.placement == Placement::Switch),
             counter: DecisionCounter::default(),
         }
     }
@@ -190,7 +193,10 @@ impl SwitchPathSelector {
         tags: impl FnOnce() -> TagSpace<'t>,
         random: &mut impl Rng,
     ) -> Hop {
-        let (candidates, role) = (Candidates { ports, set }, self.roles.of(header.carries));
+        let is_left_out = |every: u32| header.carries == Carries::Data && header.src.is_multiple_of(every);
+        let role =
+            if self.ecmp_every.is_some_and(is_left_out) { Role::Hash } else { self.roles.of(header.carries) };
+        let candidates = Candidates { ports, set };
         let place = match role {
             Role::Label => mod_k::place(header.tag.bits(), self.stride, ports.len()),
             Role::Static => self.pick(&header, candidates, &mut view, random).0,

@@ -77,7 +77,7 @@ struct Nic {
 impl Nic {
     fn new(preset: &str) -> Self {
         let scheme = preset::find(preset).unwrap().routing();
-        Nic { selector: NicPathSelector::new(&scheme).unwrap(), random: Pcg64Mcg::new(1) }
+        Nic { selector: NicPathSelector::new(&scheme, 1).unwrap(), random: Pcg64Mcg::new(1) }
     }
 
     fn send(&mut self, flow: FlowRef, now: Time, tags: TagSpace<'_>) -> Tag {
@@ -95,6 +95,35 @@ fn ecmp_keeps_a_flow_on_one_port_and_decides_nothing() {
     let ports: Vec<_> = (0..50).map(|_| switch.route(&header(3, 0), Time(0))).collect();
     assert!(ports.iter().all(|&port| port == ports[0]));
     assert_eq!(switch.decisions(), Decisions::default());
+}
+
+#[test]
+fn hosts_that_stay_out_keep_to_one_path_while_others_do_as_the_scheme_says() {
+    for preset in ["spray", "adaptive", "spectrum-x-like"] {
+        let mut switch = Switch::new(preset);
+        switch.scheme.ecmp_every = Some(2);
+        switch.renew();
+        let route = |switch: &mut Switch, src| -> Vec<PortId> {
+            (0..60).map(|_| switch.route(&Header { src, ..header(3, 0) }, Time(0))).collect()
+        };
+        let out = route(&mut switch, 4);
+        let hashed = PORTS[switch.selector.hashed(&Header { src: 4, ..header(3, 0) }, PORTS.len())];
+        assert!(out.iter().all(|&port| port == hashed), "{preset}");
+        assert_eq!(switch.decisions().taken, 0, "{preset}");
+        let others = route(&mut switch, 5);
+        assert!(others.iter().any(|port| *port != others[0]), "{preset}");
+        assert_eq!(switch.decisions().taken, 60, "{preset}");
+    }
+    let scheme = Routing { ecmp_every: Some(3), ..preset::find("reps").unwrap().routing() };
+    for (host, keeps) in [(0, true), (1, false), (2, false), (3, true)] {
+        let selector = NicPathSelector::new(&scheme, host).unwrap();
+        let mut nic = Nic { selector, random: Pcg64Mcg::new(1) };
+        let tags = || TagSpace::Entropy(1 << 16);
+        let first = nic.selector.begin(flow(0), None, tags(), &mut nic.random);
+        let sent: Vec<Tag> = (0..40).map(|_| nic.send(flow(0), Time(0), tags())).collect();
+        assert_eq!(sent.iter().all(|&tag| tag == first), keeps, "{host}");
+        assert_eq!(nic.selector.listens(), !keeps);
+    }
 }
 
 #[test]
@@ -347,7 +376,7 @@ fn layers_are_left_when_the_window_is_cut_the_timer_expires_or_congestion_contro
 #[test]
 fn schemes_of_the_switches_leave_the_nic_alone() {
     for preset in ["ecmp", "letflow", "adaptive", "valiant"] {
-        assert!(NicPathSelector::new(&preset::find(preset).unwrap().routing()).is_none());
+        assert!(NicPathSelector::new(&preset::find(preset).unwrap().routing(), 1).is_none());
     }
 }
 
@@ -466,7 +495,7 @@ fn a_granularity_with_feedback_is_one_file_and_one_line() {
         elsewhere.check().unwrap_err().to_string().contains("\"leaves-marked\" is decided by the sender")
     );
 
-    let mut nic = Nic { selector: NicPathSelector::new(&scheme).unwrap(), random: Pcg64Mcg::new(1) };
+    let mut nic = Nic { selector: NicPathSelector::new(&scheme, 1).unwrap(), random: Pcg64Mcg::new(1) };
     assert!(nic.selector.listens());
     let tags = TagSpace::EntropyInTurn(256);
     let first = nic.selector.begin(flow(1), None, tags, &mut nic.random);
@@ -780,7 +809,8 @@ fn nics_say_what_they_want_to_know() {
     let of = |asks: fn(&NicPathSelector) -> bool| -> Vec<&str> {
         nics.iter().copied().filter(|preset| asks(&Nic::new(preset).selector)).collect()
     };
-    assert_eq!(of(NicPathSelector::expects), ["plb-reps-artefact", "hopper-like", "flowcut-artefact-ft"]);
+    let expecting = ["plb-reps-artefact", "flowlet-reps-artefact", "hopper-like", "flowcut-artefact-ft"];
+    assert_eq!(of(NicPathSelector::expects), expecting);
     let by_lengths = ["spritz-scout", "spritz-spray", "flicr-like"];
     let listing = [&["path-list", "uet-oblivious", "uet-bitmap", "uet-mixed"][..], &by_lengths].concat();
     assert_eq!(of(|nic| nic.lists().is_some()), listing);

@@ -238,7 +238,7 @@ impl Host {
         Host {
             nic: Ports::new(ports.iter().flat_map(|&port| world.specs(port)), rules, true),
             port_selector,
-            path_selector: NicPathSelector::new(&world.routing).map(Box::new),
+            path_selector: NicPathSelector::new(&world.routing, id).map(Box::new),
             random: random::Node::Host.stream(wiring.seed, u64::from(id)),
             work,
             upcoming: None,

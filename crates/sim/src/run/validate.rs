@@ -284,7 +284,14 @@ fn check_bond(bond: Bond, routing: &Routing, transport: &Transport) -> Result<()
 
 /// Refuses routing for a transport that chooses among entropy values itself, if something else would choose too.
 fn check_entropy(routing: &Routing, transport: &Transport) -> Result<(), SimError> {
-    let Routing { placement, granularity, selector, .. } = routing;
+    let Routing { placement, granularity, selector, ecmp_every, .. } = routing;
+    if let Some(every) = ecmp_every {
+        let name = transport.congestion.name();
+        let expected = format!(
+            "nothing with transport.congestion \"{name}\", which chooses among entropy values itself"
+        );
+        return Err(SimError::Routing(Invalid::new("ecmp_every", expected, every)));
+    }
     let (field, what, found) = match placement {
         Placement::Nic if !granularity.is_per_packet() => ("granularity", "packet", granularity.name()),
         Placement::Nic if selector.is_uniform() => return Ok(()),

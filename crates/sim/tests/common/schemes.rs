@@ -3,6 +3,7 @@
 
 use netloom_fabric::{Ecn, Qcn};
 use netloom_routing::granularity::flowcut::Flowcut;
+use netloom_routing::granularity::flowlet_by_acks::FlowletByAcks;
 use netloom_routing::granularity::packet::Packet;
 use netloom_routing::granularity::plb::Plb;
 use netloom_routing::granularity::plb_delay::PlbDelay;
@@ -40,6 +41,8 @@ fn variants() -> Vec<(&'static str, Routing)> {
         first: Time::from_us(1),
         ..PlbDelay::default()
     };
+    let quick = FlowletByAcks { gap: 0.1, wait: Time::from_us(2) };
+    let mixed = |name: &'static str, every| (name, Routing { ecmp_every: Some(every), ..routing(name) });
     let kept = Granularity::Flowcut(Flowcut { keep_idle: true, ..Flowcut::default() });
     vec![
         selecting("drill", Selector::Drill(drill)),
@@ -54,6 +57,13 @@ fn variants() -> Vec<(&'static str, Routing)> {
         ("plb", Routing { granularity: Granularity::Plb(plb), ..routing("plb") }),
         ("plb-htsim", Routing { granularity: Granularity::PlbDelay(delay), ..routing("plb-htsim") }),
         ("flowcut-nic", Routing { granularity: kept, ..routing("flowcut-nic") }),
+        (
+            "flowlet-reps-artefact",
+            Routing { granularity: Granularity::FlowletByAcks(quick), ..routing("flowlet-reps-artefact") },
+        ),
+        mixed("reps", 3),
+        mixed("spray", 2),
+        mixed("letflow", 3),
     ]
 }
 

@@ -203,26 +203,9 @@ mod tests {
 
     /// Acknowledges one packet, after which this many are in flight; the oldest unacknowledged one never moves.
     fn ack(marked: bool, in_flight: u32) -> Feedback {
-        Feedback {
-            now: Time(100),
-            is_sampled: true,
-            cause: Cause::Ack,
-            seq: 1,
-            rtt: Time(1),
-            serialisation: Time::ZERO,
-            hops: 0,
-            marked,
-            tag: 0,
-            at_last_hop: false,
-            packets: 1,
-            bytes: PACKET,
-            in_flight,
-            oldest: 0,
-            next: 200,
-            remaining: Bytes(0),
-            window_cut: false,
-            reroute: false,
-        }
+        let (rtt, bytes) = (Time(1), PACKET);
+        let about = Feedback::of(Cause::Ack, Time(100));
+        Feedback { seq: 1, rtt, marked, packets: 1, bytes, in_flight, next: 200, ..about }
     }
 
     /// Windows of 100 packets, `marks` of each marked.

@@ -256,26 +256,7 @@ mod tests {
     use super::*;
 
     fn feedback(cause: Cause, packets: u32, in_flight: u32) -> Feedback {
-        Feedback {
-            now: Time(0),
-            is_sampled: true,
-            cause,
-            seq: 0,
-            rtt: Time(0),
-            serialisation: Time(0),
-            hops: 1,
-            marked: false,
-            tag: 0,
-            at_last_hop: false,
-            packets,
-            bytes: 0,
-            in_flight,
-            oldest: 0,
-            next: 0,
-            remaining: Bytes(0),
-            window_cut: false,
-            reroute: false,
-        }
+        Feedback { hops: 1, packets, in_flight, ..Feedback::of(cause, Time(0)) }
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Sender {
         }
         let bytes = u64::from(newly) * transport.packet_size().0;
         let mut feedback = Feedback { packets: newly, bytes, ..self.feedback(transport, Cause::Nack, nack) };
-        feedback.window_cut = self.control.on_feedback(transport, &feedback, &mut self.gate);
+        self.react(transport, &mut feedback);
         feedback
     }
 }

@@ -48,7 +48,7 @@ impl Sender {
         let ack = Ack { sent: sent.unwrap_or_else(usual), ..ack };
         let mut feedback = self.feedback_of(transport, ack, newly);
         feedback.is_sampled = sent.is_some();
-        feedback.window_cut = self.control.on_feedback(transport, &feedback, &mut self.gate);
+        self.react(transport, &mut feedback);
         feedback.window_cut |= self.is_notified(transport, ack, false);
         feedback
     }

@@ -64,8 +64,8 @@ const NDP: [(&str, usize); 7] = [
 
 const ROCE: [(&str, usize); 2] = [("-start_delta", 1), ("-pfc_thresholds", 2)];
 
-const EQDS: [(&str, usize); 5] =
-    [("-cwnd", 1), ("-oversubscribed_cc", 0), ("-ecn_thresh", 1), ("-path_burst", 1), ("-ar_granularity", 1)];
+const EQDS: [(&str, usize); 4] =
+    [("-cwnd", 1), ("-ecn_thresh", 1), ("-path_burst", 1), ("-ar_granularity", 1)];
 
 const SWIFT: [(&str, usize); 11] = [
     ("-conns", 1),

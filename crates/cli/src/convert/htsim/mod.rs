@@ -82,7 +82,7 @@ impl Tree {
         let links = self.links as f64;
         let latency = 2.0 * (links * self.hop + (links - 1.0) * self.switch);
         let bits = 8.0 * (packet.wire() + HEADER) as f64 * links;
-        latency + bits / self.rate
+        whole_picoseconds(latency + bits / self.rate)
     }
 
     /// The bandwidth-delay product of that time in packets.
@@ -100,6 +100,11 @@ impl Tree {
     fn window(self, packet: Packet) -> u64 {
         (1.5 * self.packets(packet)).floor() as u64
     }
+}
+
+/// A time in microseconds that is written without more digits than picoseconds have.
+fn whole_picoseconds(microseconds: f64) -> f64 {
+    (microseconds * 1e6).round() / 1e6
 }
 
 struct Converter {
@@ -126,7 +131,7 @@ impl Converter {
         match self.program {
             Program::Ndp => self.ndp(packet)?,
             Program::Roce => self.roce(packet)?,
-            Program::Eqds => self.eqds(packet)?,
+            Program::Eqds => self.eqds(packet, tree)?,
             Program::Swift => self.swift(packet)?,
             _ => self.uec(packet, tree)?,
         }

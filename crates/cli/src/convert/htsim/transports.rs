@@ -3,7 +3,7 @@
 use netloom_scenario::Problem;
 use netloom_units::names::shorten;
 
-use super::{Converter, HEADER, Packet, no_tree, quoted, table};
+use super::{Converter, HEADER, Packet, Tree, no_tree, quoted, table, whole_picoseconds};
 
 impl Converter {
     /// A queue of `-q` packets by `-mtu`, the one that is being sent counted in: what may wait beside it.
@@ -45,9 +45,32 @@ impl Converter {
         self.draft.text("transport.ack_size", format!("{ack}B"));
     }
 
+    /// A timeout in microseconds that follows no round-trip times.
+    pub(super) fn timeout(&mut self, microseconds: f64) {
+        let microseconds = whole_picoseconds(microseconds);
+        for field in ["rto_min", "rto_initial", "rto_max"] {
+            self.draft.text(&format!("transport.{field}"), format!("{microseconds}us"));
+        }
+    }
+
+    /// Receivers that ask for packets, at 99% of their link's rate.
     pub(super) fn ndp(&mut self, packet: Packet) -> Result<(), Problem> {
-        let asks = self.flags.has("-rts");
-        self.pulled(packet, 15, "0.99", asks)?;
+        self.trimming(packet, HEADER)?;
+        self.sizes("ndp", packet, HEADER);
+        let window = self.flags.number::<u64>("-cwnd")?.unwrap_or(15);
+        let mut fields = vec![
+            ("kind", quoted(&"pulls")),
+            ("initial_window", window.to_string()),
+            ("pace", "0.99".to_owned()),
+        ];
+        if self.flags.has("-rts") {
+            fields.push(("request_to_send", "true".to_owned()));
+        }
+        self.draft.set("transport.congestion", table(&fields));
+        if self.flags.has("-oversubscribed_cc") {
+            self.draft
+                .remark("-oversubscribed_cc: receivers ask for a packet per packet, whatever is trimmed");
+        }
         self.draft.remark("sizes of the matrix: htsim_ndp rounds them up to whole packets");
         // Only for strategies and queues that have no counterpart.
         for unused in ["-ecn_thresh", "-pfc_thresholds", "-ar_sticky_delta", "-ar_method", "-ar_granularity"]
@@ -57,34 +80,30 @@ impl Converter {
         Ok(())
     }
 
-    pub(super) fn eqds(&mut self, packet: Packet) -> Result<(), Problem> {
-        // A pull gives 4096 bytes, every 0.99 times of 4198 bytes.
-        self.pulled(packet, 50, "0.9856", false)?;
+    /// Receivers that grant credit: what each PULL grants, and when, is in the preset.
+    pub(super) fn eqds(&mut self, packet: Packet, tree: Option<Tree>) -> Result<(), Problem> {
+        self.trimming(packet, HEADER)?;
+        self.sizes("eqds", packet, HEADER);
+        let packets = self.flags.number::<u64>("-cwnd")?.unwrap_or(50);
+        // Mb/s, and microseconds: their product is a number of bits.
+        let (rate, rtt) = tree.map_or((100_000.0, 12.0), |tree| (tree.rate, tree.rtt(packet)));
+        if tree.is_none() {
+            self.draft.remark("-topo: the first window and the timeout are those of links of 100 Gb/s (set transport.congestion.max_window, rto_min, rto_initial and rto_max); there they follow from -linkspeed");
+        }
+        // Half a byte more, as whole bytes of it count.
+        let window = (packets.saturating_mul(packet.mtu) as f64 + 0.5) * 8.0 / (rate * rtt);
+        let fields = [("network_rtt", quoted(&format!("{rtt}us"))), ("max_window", format!("{window:?}"))];
+        self.draft.set("transport.congestion", table(&fields));
+        self.timeout(150.0 + self.emptying(packet, rate));
         self.draft.remark(
-            "EQDS: receivers ask for packets as NDP's do; there they give credit by bytes, and one ACK answers up to 16,384 bytes",
+            "EQDS: receivers grant credit by the rules of RCCC, which comes from it; there senders of trimmed packets are served before others, and the timeout follows round-trip times that exceed it",
         );
         Ok(())
     }
 
-    /// Receivers that ask for packets, at a share of their link's rate.
-    fn pulled(&mut self, packet: Packet, window: u64, pace: &str, asks: bool) -> Result<(), Problem> {
-        self.trimming(packet, HEADER)?;
-        self.sizes("ndp", packet, HEADER);
-        let window = self.flags.number::<u64>("-cwnd")?.unwrap_or(window);
-        let mut fields = vec![
-            ("kind", quoted(&"pulls")),
-            ("initial_window", window.to_string()),
-            ("pace", pace.to_owned()),
-        ];
-        if asks {
-            fields.push(("request_to_send", "true".to_owned()));
-        }
-        self.draft.set("transport.congestion", table(&fields));
-        if self.flags.has("-oversubscribed_cc") {
-            self.draft
-                .remark("-oversubscribed_cc: receivers ask for a packet per packet, whatever is trimmed");
-        }
-        Ok(())
+    /// What six full queues take to empty, in microseconds.
+    pub(super) fn emptying(&self, packet: Packet, rate: f64) -> f64 {
+        (self.queue * packet.mtu) as f64 * 6.0 * 8.0 / rate
     }
 
     /// Queues for data and ACKs together that drop a tenth of what comes into their last three packets.

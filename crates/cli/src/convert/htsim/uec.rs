@@ -135,12 +135,7 @@ impl Converter {
             self.draft.set("transport.reliability", table(&fields));
         }
         match tree {
-            Some(tree) => {
-                let timeout = 15.0 + (self.queue * packet.mtu) as f64 * 6.0 * 8.0 / tree.rate;
-                for field in ["rto_min", "rto_initial", "rto_max"] {
-                    self.draft.text(&format!("transport.{field}"), format!("{timeout}us"));
-                }
-            }
+            Some(tree) => self.timeout(15.0 + self.emptying(packet, tree.rate)),
             None => self.draft.remark(
                 "-topo: the timeout is that of 100 Gb/s and 43 packets of queue (set transport.rto_min, rto_initial and rto_max), and round-trip times are those of each flow's path; there it follows from -linkspeed and -q, and all flows have the longest",
             ),
@@ -253,7 +248,12 @@ impl Converter {
             "bitmap" => "uet-bitmap",
             "oblivious" => "uet-oblivious",
             "reps" => {
-                let fields = [("preset", quoted(&"reps")), ("entropy_values", paths.to_string())];
+                let granularity = table(&[("spare_last_hop", "true".to_owned())]);
+                let fields = [
+                    ("preset", quoted(&"reps")),
+                    ("entropy_values", paths.to_string()),
+                    ("granularity", granularity),
+                ];
                 self.draft.set("routing", table(&fields));
                 return Ok(());
             }
