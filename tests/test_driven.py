@@ -1,5 +1,6 @@
 """Driven runs from Python: both ends of flows, many flows at once, and the examples of programs that drive."""
 
+import importlib.util
 import subprocess
 import sys
 import time
@@ -83,6 +84,21 @@ def test_a_program_with_timers_hears_of_nothing_that_completes_later():
     assert first.time_ps + 1 < second.time_ps < first.time_ps + 1_000_000
     # As the run was to go no further.
     assert sim.earliest_start_ps == first.time_ps + 10_000_000
+
+
+def test_a_scheduler_handles_ten_thousand_completions_per_second():
+    """Ten times as many on a busy machine, so that only a loop that has become much slower fails."""
+    path = EXAMPLES / "scheduler.py"
+    spec = importlib.util.spec_from_file_location("scheduler", path)
+    scheduler = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(scheduler)
+    tasks = 5000
+    loop = scheduler.schedule(tasks)
+    assert len(loop.times_ps) == tasks
+    # A task computes for 5 us at least, and two messages of a packet take over 1 us each.
+    assert min(loop.times_ps) > 7_000_000
+    assert scheduler.schedule(tasks).times_ps == loop.times_ps
+    assert loop.completions_per_second > 10_000
 
 
 @pytest.mark.parametrize("example", ["serving.py", "training.py"])

@@ -30,8 +30,20 @@ pub struct Stepper<M: Model> {
 
 impl<M: Model> Stepper<M> {
     /// Starts the nodes.
+    ///
+    /// # Panics
+    /// If there are 2³¹ nodes or more.
     pub fn new(model: &M, mut nodes: Vec<M::Node>) -> Self {
-        let mut events = EventList { now: Time::ZERO, node: 0, heap: BinaryHeap::new(), sequence: 0 };
+        assert!(nodes.len() < 1 << 31, "nodes have numbers of 31 bits");
+        let mut events = EventList {
+            now: Time::ZERO,
+            node: 0,
+            heap: BinaryHeap::new(),
+            sequence: 0,
+            payloads: Vec::new(),
+            free: Vec::new(),
+            reports: None,
+        };
         for (id, node) in nodes.iter_mut().enumerate() {
             events.node = narrow::<NodeIndex>(id);
             model.start(node, narrow::<NodeIndex>(id), &mut AnyScheduler(&mut events));
@@ -42,7 +54,7 @@ impl<M: Model> Stepper<M> {
 
     /// When the next event happens; `None` if nothing is left to happen.
     pub fn next_at(&self) -> Option<Time> {
-        self.events.heap.peek().map(|Reverse(event)| event.at)
+        self.events.heap.peek().map(|&Reverse(event)| event.at())
     }
 
     /// Messages handled, timers not counted.
@@ -52,11 +64,12 @@ impl<M: Model> Stepper<M> {
 
     /// Runs the next event and returns its node; `None` if nothing is left to happen.
     pub fn step(&mut self, model: &M) -> Option<NodeIndex> {
-        let Reverse(Event { at, node: id, source, payload, .. }) = self.events.heap.pop()?;
+        let Reverse(event) = self.events.heap.pop()?;
+        let (at, id, source) = (event.at(), event.node(), event.source());
         let Stepper { nodes, events, advance_at, messages } = self;
         let node = &mut nodes[id as usize];
         (events.now, events.node) = (at, id);
-        let next = match payload {
+        let next = match events.take(event) {
             Some(mut payload) => {
                 *messages += u64::from(!is_timer(source));
                 model.handle(node, id, Due { at, source }, &mut payload, &mut AnyScheduler(events));
@@ -71,7 +84,7 @@ impl<M: Model> Stepper<M> {
         };
         if let Some(next) = next.filter(|&next| next < advance_at[id as usize]) {
             advance_at[id as usize] = next;
-            events.push(next, true, id, TIMER, None);
+            events.push(next, id, TIMER, None);
         }
         Some(id)
     }
@@ -82,7 +95,12 @@ impl<M: Model> Stepper<M> {
     /// If that instant has passed.
     pub fn timer(&mut self, node: NodeIndex, at: Time, payload: M::Payload) {
         assert!(at >= self.events.now, "a timer for {at} when {} had passed", self.events.now);
-        self.events.push(at, false, node, DRIVER, Some(payload));
+        self.events.push(at, node, DRIVER, Some(payload));
+    }
+
+    /// Whether a node has [reported](Scheduler::report) something since the last call; and if so, whether any of that pauses a run.
+    pub fn take_reports(&mut self) -> Option<bool> {
+        self.events.reports.take()
     }
 
     /// A node between two events.
@@ -92,9 +110,16 @@ impl<M: Model> Stepper<M> {
 
     /// Ends the run here: the nodes, and the payloads of messages still under way.
     pub fn finish(self) -> (Vec<M::Node>, Vec<M::Payload>) {
-        let events = self.events.heap.into_vec().into_iter().map(|Reverse(event)| event);
-        let pending = events.filter(|event| !is_timer(event.source)).filter_map(|event| event.payload);
-        (self.nodes, pending.collect())
+        let EventList { heap, mut payloads, .. } = self.events;
+        let mut is_message = vec![false; payloads.len()];
+        for Reverse(event) in heap {
+            if !is_timer(event.source()) && event.slot != Event::ADVANCE {
+                is_message[event.slot as usize] = true;
+            }
+        }
+        let mut is_message = is_message.into_iter();
+        payloads.retain(|_| is_message.next() == Some(true));
+        (self.nodes, payloads)
     }
 }
 
@@ -102,59 +127,83 @@ impl<M: Model> Stepper<M> {
 struct EventList<P> {
     now: Time,
     node: NodeIndex,
-    heap: BinaryHeap<Reverse<Event<P>>>,
+    heap: BinaryHeap<Reverse<Event>>,
     sequence: u64,
+    /// What the events carry, apart from the heap, in which they are moved often.
+    payloads: Vec<P>,
+    /// Places of `payloads` that no event has.
+    free: Vec<u32>,
+    /// Nodes have reported something since this was last taken, and whether any of that pauses.
+    reports: Option<bool>,
 }
 
-#[derive(Debug)]
-struct Event<P> {
-    at: Time,
-    /// An instant's advances come after all its messages and timers.
-    last: bool,
-    node: NodeIndex,
-    source: u32,
+/// An event, in the order in which they happen: by time, an instant's advances after all its messages and timers, node, source and order of sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    /// From the highest bit on: the time (64), whether it is an advance (1), the node (31) and the source (32).
+    when: u128,
     sequence: u64,
-    /// `None` for an advance.
-    payload: Option<P>,
+    /// The place of its payload, or [`Self::ADVANCE`].
+    slot: u32,
 }
 
-impl<P> Event<P> {
-    fn key(&self) -> (Time, bool, NodeIndex, u32, u64) {
-        (self.at, self.last, self.node, self.source, self.sequence)
-    }
-}
-impl<P> Ord for Event<P> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-impl<P> PartialOrd for Event<P> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl<P> PartialEq for Event<P> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl<P> Eq for Event<P> {}
+#[expect(clippy::cast_possible_truncation, reason = "parts of a number")]
+impl Event {
+    /// The slot of an advance, which carries nothing.
+    const ADVANCE: u32 = u32::MAX;
 
-impl<P> EventList<P> {
-    fn push(&mut self, at: Time, last: bool, node: NodeIndex, source: u32, payload: Option<P>) {
+    fn at(self) -> Time {
+        Time((self.when >> 64) as u64)
+    }
+
+    fn node(self) -> NodeIndex {
+        (self.when >> 32) as u32 & (u32::MAX >> 1)
+    }
+
+    fn source(self) -> u32 {
+        self.when as u32
+    }
+}
+
+impl<P: Copy> EventList<P> {
+    /// Adds an event; an advance without a payload.
+    fn push(&mut self, at: Time, node: NodeIndex, source: u32, payload: Option<P>) {
         self.sequence += 1;
-        self.heap.push(Reverse(Event { at, last, node, source, sequence: self.sequence, payload }));
+        let place = u64::from(payload.is_none()) << 63 | u64::from(node) << 32 | u64::from(source);
+        let slot = match (payload, self.free.last()) {
+            (None, _) => Event::ADVANCE,
+            (Some(payload), Some(&slot)) => {
+                self.free.pop();
+                self.payloads[slot as usize] = payload;
+                slot
+            }
+            (Some(payload), None) => {
+                self.payloads.push(payload);
+                narrow::<u32>(self.payloads.len()) - 1
+            }
+        };
+        let when = u128::from(at.0) << 64 | u128::from(place);
+        self.heap.push(Reverse(Event { when, sequence: self.sequence, slot }));
+    }
+
+    /// What an event carries that happens; `None` for an advance.
+    fn take(&mut self, event: Event) -> Option<P> {
+        if event.slot == Event::ADVANCE {
+            return None;
+        }
+        self.free.push(event.slot);
+        Some(self.payloads[event.slot as usize])
     }
 }
 
-impl<P> Scheduler<P> for EventList<P> {
+impl<P: Copy> Scheduler<P> for EventList<P> {
     fn send_with(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P) {
-        self.push(at, false, to, source, Some(make()));
+        self.push(at, to, source, Some(make()));
     }
 
     fn timer(&mut self, at: Time, payload: P) {
         assert!(at >= self.now, "the model set a timer for {at} when {} had passed", self.now);
-        self.push(at, false, self.node, TIMER, Some(payload));
+        self.push(at, self.node, TIMER, Some(payload));
     }
 
     /// Timers are events like all others here: nothing is ever done ahead of them.
@@ -168,6 +217,7 @@ impl<P> Scheduler<P> for EventList<P> {
 
     fn tally(&mut self, _: u64) {}
 
-    /// A node can be looked at after each of its events.
-    fn report(&mut self, _: bool) {}
+    fn report(&mut self, pauses: bool) {
+        self.reports = Some(pauses | self.reports.unwrap_or(false));
+    }
 }

@@ -25,8 +25,14 @@ use crate::records::{
 };
 use crate::tables::{self, Names, Row};
 
-/// Bytes of rows that wait in memory before they are put into a file.
-const RUN_BYTES: usize = if cfg!(test) { 1 << 12 } else { 1 << 26 };
+/// Bytes of rows that wait in memory before they are put into the first file, so that short runs need no memory for long series.
+const FIRST_RUN_BYTES: usize = if cfg!(test) { 1 << 12 } else { 1 << 23 };
+
+/// Bytes of rows that wait in memory before they are put into a file, at most.
+const MOST_RUN_BYTES: usize = 1 << 26;
+
+/// Later files have this share of the rows that are in files already, so that there are few files.
+const SHARE_OF_EARLIER: u64 = 8;
 
 /// Bytes of rows of each file that are in memory while the files are merged.
 const MERGED_BYTES: usize = 1 << 18;
@@ -65,10 +71,24 @@ macro_rules! in_order {
     };
 }
 
+/// The order of rows by flows, each of which leaves one: as one number, which is compared faster than two.
+macro_rules! by_flow {
+    ($($Row:ident),+) => {
+        $(
+            impl SeriesRow for $Row {
+                type Key = u64;
+
+                fn key(&self) -> u64 {
+                    u64::from(self.src) << 32 | u64::from(self.flow)
+                }
+            }
+        )+
+    };
+}
+
+by_flow!(SenderRecord, ReceiverRecord, DecisionRow);
+
 in_order! {
-    SenderRecord: (src: u32, flow: u32),
-    ReceiverRecord: (src: u32, flow: u32),
-    DecisionRow: (src: u32, flow: u32),
     WindowRow: (src: u32, flow: u32, window: u32),
     PacketStatisticsRow: (src: u32, flow: u32, quantity: u8, place: u32),
     FlowObservationRecord: (src: u32, flow: u32, switch: u32, number: u32, first: Time),
@@ -128,28 +148,38 @@ struct Growing<R> {
 impl<R: SeriesRow> SeriesWriter<R> {
     /// Takes all of `rows`.
     pub fn extend(&self, rows: impl IntoIterator<Item = R>) {
-        self.extend_up_to(rows, RUN_BYTES / size_of::<R>());
+        self.extend_up_to(rows, FIRST_RUN_BYTES / size_of::<R>());
     }
 
-    fn extend_up_to(&self, rows: impl IntoIterator<Item = R>, run: usize) {
+    /// The same with this many rows in the first file.
+    fn extend_up_to(&self, rows: impl IntoIterator<Item = R>, first_run: usize) {
         let mut growing = self.growing();
+        let earlier = growing.rows - growing.waiting.len() as u64;
+        let most = (MOST_RUN_BYTES / size_of::<R>()).max(first_run);
+        let run = usize::try_from(earlier / SHARE_OF_EARLIER).map_or(most, |run| run.clamp(first_run, most));
         let before = growing.waiting.len();
         growing.waiting.extend(rows);
         growing.rows += (growing.waiting.len() - before) as u64;
-        if growing.waiting.len() < run {
+        let is_too_long = growing.rows > MOST_ROWS;
+        if growing.waiting.len() < run && !is_too_long {
             return;
         }
-        let full = std::mem::take(&mut growing.waiting);
-        let is_too_long = growing.rows > MOST_ROWS;
+        let mut full = std::mem::take(&mut growing.waiting);
         if growing.error.is_some() {
             return;
         }
         // Other threads need not wait for the file.
         drop(growing);
-        let spilled = if is_too_long { Err(SeriesError::TooLong) } else { spill(full) };
+        let spilled = if is_too_long { Err(SeriesError::TooLong) } else { spill(&mut full) };
         let mut growing = self.growing();
         match spilled {
-            Ok(file) => growing.runs.push(file),
+            Ok(file) => {
+                growing.runs.push(file);
+                if growing.waiting.is_empty() {
+                    full.clear();
+                    growing.waiting = full;
+                }
+            }
             Err(error) => {
                 // The series is lost; the run should end soon.
                 growing.error.get_or_insert(error);
@@ -222,16 +252,22 @@ impl<R: SeriesRow> Gathered<R> {
 
 /// Brings rows into order, and leaves them as they are where they have one.
 fn sort<R: SeriesRow>(rows: &mut [R]) {
-    if !rows.is_sorted_by_key(R::key) {
-        rows.sort_unstable_by_key(R::key);
+    /// From so many bytes on, moving a row costs more than a list of keys.
+    const LARGE: usize = 64;
+    if rows.is_sorted_by_key(R::key) {
+        return;
+    }
+    match size_of::<R>() < LARGE {
+        true => rows.sort_unstable_by_key(R::key),
+        false => rows.sort_by_cached_key(R::key),
     }
 }
 
 /// Sorts rows into a file.
-fn spill<R: SeriesRow>(mut rows: Vec<R>) -> Result<File, SeriesError> {
-    sort(&mut rows);
+fn spill<R: SeriesRow>(rows: &mut [R]) -> Result<File, SeriesError> {
+    sort(rows);
     let mut file = tempfile::tempfile()?;
-    tables::write_temporary(&rows, MERGED_BYTES / size_of::<R>(), io::BufWriter::new(&mut file))?;
+    tables::write_temporary(rows, MERGED_BYTES / size_of::<R>(), io::BufWriter::new(&mut file))?;
     Ok(file)
 }
 
@@ -456,6 +492,23 @@ mod tests {
         let series = rows.finish().unwrap();
         assert!(series.runs.len() > 1);
         assert_eq!(series.to_vec().unwrap(), (0..2000).map(row).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn files_grow_with_what_is_in_files_already() {
+        let writer = SeriesWriter::default();
+        (0..2000).for_each(|i| writer.extend_up_to([sample((i, 0))], 10));
+        let rows = |file: &File| {
+            let table = Table::open(file.try_clone().unwrap()).unwrap();
+            table.row_groups().map(|group| group.unwrap().rows() as u64).sum::<u64>()
+        };
+        let files: Vec<u64> = writer.finish().unwrap().runs.iter().map(rows).collect();
+        let mut earlier = 0;
+        for &rows in &files {
+            assert_eq!(rows, (earlier / SHARE_OF_EARLIER).max(10));
+            earlier += rows;
+        }
+        assert_eq!((files.len(), earlier), (35, 1848));
     }
 
     #[test]

@@ -92,15 +92,19 @@ impl DrivenRun {
         result
     }
 
+    // What programs call for every message is inlined into them, as this crate is not optimised.
+
     /// Starts a flow. That is so little work that the clock, which [`Self::go`] looks at twice, would take as long.
     ///
     /// # Errors
     /// As [`Driven::start`].
+    #[inline]
     pub fn start(&mut self, order: Order) -> Result<Ticket, Invalid> {
         self.run.start(order)
     }
 
     /// The next completion before `until`, as [`Driven::next_completion`] has it.
+    #[inline]
     pub fn next_completion(&mut self, until: Time) -> Option<Completion> {
         match self.run.has_completion() {
             // Handing it on is no work either.

@@ -2,6 +2,7 @@
 
 use netloom_engine::Scheduler;
 use netloom_routing::{FlowKey, FlowRef, Tag, TagSpace};
+use netloom_topology::HostId;
 use netloom_transport::{PathFacts, Sender};
 use netloom_units::memory::push_few;
 use netloom_units::random::Stream;
@@ -25,6 +26,18 @@ pub(crate) struct Beginning {
     /// What its sender knows of its path.
     pub(crate) facts: PathFacts,
     pub(crate) ideal_fct: Time,
+}
+
+/// What a host knows of a path with nothing else on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Idle {
+    dst: HostId,
+    bytes: Bytes,
+    facts: PathFacts,
+    /// Of a flow of so many bytes.
+    ideal_fct: Time,
+    /// From sending an answer to its arrival.
+    answer: Time,
 }
 
 impl Host {
@@ -61,19 +74,7 @@ impl Host {
     /// Begins a flow; returns its slot, or that of its first subflow. A stream begins empty.
     pub(crate) fn begin(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, job: Job, number: u32) -> u32 {
         let Job { dst, bytes, stream, .. } = job;
-        let path = ctx.world.idle_path(ctx.id, dst);
-        let options = &ctx.world.transport.options;
-        let full = ctx.world.transport.packet_size();
-        let full_packets = (bytes.0 - 1) / options.mtu.0;
-        let last = Bytes(bytes.0 - full_packets * options.mtu.0 + options.header.0);
-        let facts = ctx.world.path_facts(ctx.id, &path);
-        // The port with most packets decides: the first one, which has the last packet if all others have one less.
-        let ports = ctx.world.ports_in_use(ctx.id);
-        let (rounds, others) = (full_packets / ports, full_packets % ports);
-        let mut ideal_fct = path.ideal_fct(rounds, full, if others == 0 { last } else { full });
-        if options.handshake {
-            ideal_fct += path.one_way(options.header) + path.one_way(options.ack_size);
-        }
+        let Idle { facts, mut ideal_fct, answer, .. } = self.idle(ctx.world, ctx.id, dst, bytes);
         if ctx.world.numbering.has_subflows() {
             return self.begin_subflows(ctx, &Beginning { job, number, facts, ideal_fct });
         }
@@ -83,7 +84,7 @@ impl Host {
         };
         let requests = sender.requests(&ctx.world.transport, facts);
         if requests.is_some() {
-            ideal_fct += path.one_way(options.ack_size) * 2;
+            ideal_fct += answer * 2;
         }
         let (slot, _) = self.place(ctx, &Beginning { job, number, facts, ideal_fct }, sender, None);
         if !stream && let Some(flow) = &mut self.flows[slot as usize] {
@@ -98,6 +99,31 @@ impl Host {
             }
         }
         slot
+    }
+
+    /// What is known of the idle path of a flow; it is that of the last flow, if that had the same destination and size, as in rings.
+    fn idle(&mut self, world: &World, src: HostId, dst: HostId, bytes: Bytes) -> Idle {
+        if let Some(idle) = self.last_idle.as_deref().filter(|idle| (idle.dst, idle.bytes) == (dst, bytes)) {
+            return *idle;
+        }
+        let path = world.idle_path(src, dst);
+        let options = &world.transport.options;
+        let full_packets = (bytes.0 - 1) / options.mtu.0;
+        let last = Bytes(bytes.0 - full_packets * options.mtu.0 + options.header.0);
+        let answer = path.one_way(options.ack_size);
+        // The port with most packets decides: the first one, which has the last packet if all others have one less.
+        let (ports, full) = (world.ports_in_use(src), world.transport.packet_size());
+        let (rounds, others) = (full_packets / ports, full_packets % ports);
+        let mut ideal_fct = path.ideal_fct(rounds, full, if others == 0 { last } else { full });
+        if options.handshake {
+            ideal_fct += path.one_way(options.header) + answer;
+        }
+        let idle = Idle { dst, bytes, facts: world.path_facts(src, &path), ideal_fct, answer };
+        match &mut self.last_idle {
+            Some(last) => **last = idle,
+            last => *last = Some(Box::new(idle)),
+        }
+        idle
     }
 
     /// Gives a flow, or a subflow, its slot and its path: another one than the subflow's `before` it, if there is one. Returns both.

@@ -43,6 +43,7 @@ use crate::host::connections::Connections;
 use crate::host::departures::Departed;
 use crate::host::event::FlowEvent;
 use crate::host::flow::Flow;
+use crate::host::flows::Idle;
 use crate::host::nic_queue::Queue;
 use crate::host::pacing::Paces;
 use crate::host::ports::PortSelector;
@@ -75,6 +76,8 @@ pub(crate) struct Host {
     pub(crate) flows: Vec<Option<Flow>>,
     pub(crate) free_slots: Vec<u32>,
     pub(crate) next_flow: u32,
+    /// Of the flow that has begun last.
+    pub(crate) last_idle: Option<Box<Idle>>,
     /// Flows that may have something to send.
     pub(crate) send_queue: SendQueue<u32>,
     /// Until when some of them wait.
@@ -93,6 +96,8 @@ pub(crate) struct Host {
     pub(crate) protocols: AtHost,
     /// Absent until first needed, so that an idle host stays small, as is what follows.
     pub(crate) rare: Option<Box<Rare>>,
+    /// Apart from [`Self::rare`], as a host that only reports has nothing more to look at.
+    pub(crate) reports: Option<Box<Reports>>,
     pub(crate) connections: Option<Box<Connections>>,
     /// What came out of order.
     pub(crate) reordering: Option<Box<Reordering>>,
@@ -127,6 +132,7 @@ impl Host {
             flows: _,
             free_slots: _,
             next_flow: _,
+            last_idle: _,
             send_queue: _,
             paces: _,
             leaving: _,
@@ -135,6 +141,7 @@ impl Host {
             checked: _,
             receivers: _,
             protocols: _,
+            reports: _,
             connections: _,
             sent: _,
             control_sent: _,
@@ -191,10 +198,6 @@ pub(crate) struct Rare {
     pub(crate) streams: FxHashMap<(u32, u16, u8), u32>,
     /// When the program wants to be called.
     pub(crate) calculations: Calculations,
-    /// Events of flows that were ordered from outside, not yet collected.
-    pub(crate) events: Vec<FlowEvent>,
-    /// The receivers of flows whose last packet has come, but not all, in a run that is driven.
-    pub(crate) ending: FxHashSet<u32>,
     /// ACKs that are held back, by receiver.
     pub(crate) delayed_acks: FxHashMap<u32, DelayedAck>,
     /// Headers that came back, by flow, after what was known of these was handed in.
@@ -202,18 +205,19 @@ pub(crate) struct Rare {
     pub(crate) interrupts: Interrupts,
 }
 
+/// What a host has to tell its server, or what drives the run.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    /// Events of flows, not yet collected.
+    pub(crate) events: Vec<FlowEvent>,
+    /// The receivers of flows whose last packet has come, but not all, in a run that is driven.
+    pub(crate) ending: FxHashSet<u32>,
+}
+
 impl Rare {
     /// Packets that have come and that the host has not looked at.
     fn buffered(&self) -> impl Iterator<Item = &Packet> {
-        let Rare {
-            interrupts,
-            streams: _,
-            calculations: _,
-            events: _,
-            ending: _,
-            delayed_acks: _,
-            late_returns: _,
-        } = self;
+        let Rare { interrupts, streams: _, calculations: _, delayed_acks: _, late_returns: _ } = self;
         interrupts.coalesced.iter()
     }
 }
@@ -246,6 +250,7 @@ impl Host {
             flows: Vec::new(),
             free_slots: Vec::new(),
             next_flow: wiring.first_number,
+            last_idle: None,
             send_queue: SendQueue::new(rules),
             paces: Paces::default(),
             queue: Queue::new(world.transport.options.nic_queue, rules),
@@ -256,6 +261,7 @@ impl Host {
             receivers: Receivers::default(),
             protocols: AtHost::default(),
             rare,
+            reports: None,
             connections: None,
             reordering: None,
             sent: Vec::new(),

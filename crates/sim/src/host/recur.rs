@@ -7,7 +7,7 @@ use netloom_units::recurrence::{Recur, Walk};
 use crate::host::coalescing::Interrupts;
 use crate::host::flow::Flow;
 use crate::host::reorder_buffer::Reordering;
-use crate::host::{DelayedAck, Host, Rare};
+use crate::host::{DelayedAck, Host, Rare, Reports};
 use crate::protocol::says_seq;
 
 impl Host {
@@ -24,6 +24,8 @@ impl Host {
             flows,
             free_slots,
             next_flow,
+            // The same is found again.
+            last_idle: _,
             send_queue,
             paces,
             queue,
@@ -34,6 +36,7 @@ impl Host {
             receivers,
             protocols,
             rare,
+            reports,
             connections,
             reordering,
             sent,
@@ -88,6 +91,11 @@ impl Host {
             && let Some(rare) = rare
         {
             rare.recur(walk);
+        }
+        if let Some(reports) = reports {
+            let Reports { events, ending } = &**reports;
+            walk.count(events.len());
+            walk.count(ending.len());
         }
         if connections.is_some() {
             walk.refuse("flows of several subflows");
@@ -157,13 +165,11 @@ impl Recur for Flow {
 
 impl Recur for Rare {
     fn recur(&mut self, walk: &mut Walk) {
-        let Rare { streams, calculations, events, ending, delayed_acks, late_returns, interrupts } = self;
+        let Rare { streams, calculations, delayed_acks, late_returns, interrupts } = self;
         if !streams.is_empty() {
             walk.refuse("a stream of frames");
         }
         walk.deadline(calculations.next().unwrap_or(Time::MAX));
-        walk.count(events.len());
-        walk.count(ending.len());
         let mut receivers: Vec<u32> = delayed_acks.keys().copied().collect();
         receivers.sort_unstable();
         for receiver in receivers {

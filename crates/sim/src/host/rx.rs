@@ -259,9 +259,11 @@ impl Host {
             });
         }
         if ctx.world.is_driven || ctx.world.servers.is_some() {
-            let rare = self.rare.get_or_insert_default();
-            rare.events.push(FlowEvent::Received { flow: key, at: ctx.now });
-            rare.ending.remove(&slot);
+            let reports = self.reports.get_or_insert_default();
+            reports.events.push(FlowEvent::Received { flow: key, at: ctx.now });
+            if !reports.ending.is_empty() {
+                reports.ending.remove(&slot);
+            }
             // Where there are servers, it is for them to report.
             if ctx.world.servers.is_none() {
                 ctx.out.report(true);
@@ -274,7 +276,7 @@ impl Host {
     #[inline(never)]
     fn await_rest(&mut self, world: &World, slot: u32) {
         if world.is_driven {
-            self.rare.get_or_insert_default().ending.insert(slot);
+            self.reports.get_or_insert_default().ending.insert(slot);
         }
     }
 
@@ -287,7 +289,7 @@ impl Host {
         let options = &world.transport.options;
         let holds_back = options.reorder.holds() || options.interrupt_interval.is_some();
         // What is held back may be the last packet, and follow any other.
-        let any = holds_back || self.rare.as_ref().is_some_and(|rare| !rare.ending.is_empty());
+        let any = holds_back || self.reports.as_ref().is_some_and(|reports| !reports.ending.is_empty());
         let mut first = Time::MAX;
         pending(&mut |at, message| {
             let may_complete = match message {

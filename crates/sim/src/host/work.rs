@@ -55,20 +55,20 @@ impl Host {
     pub(crate) fn follow_order(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, job: Job, ticket: u32) {
         let flow = self.number(ctx.world, ctx.id);
         self.begin(ctx, job, flow);
-        self.rare.get_or_insert_default().events.push(FlowEvent::Started { ticket, flow, parts: 1 });
+        self.reports.get_or_insert_default().events.push(FlowEvent::Started { ticket, flow, parts: 1 });
         ctx.out.report(false);
     }
 
     /// The events of ordered flows that were not taken yet; who takes them leaves none.
     pub(crate) fn events(&mut self) -> Option<&mut Vec<FlowEvent>> {
-        self.rare.as_mut().map(|rare| &mut rare.events)
+        self.reports.as_mut().map(|reports| &mut reports.events)
     }
 
     /// The server whose NIC this is, or what drives the run, learns that a flow has ended.
     #[cold]
     #[inline(never)]
     fn note_sent(&mut self, flow: u32, at: Time) {
-        self.rare.get_or_insert_default().events.push(FlowEvent::Sent { flow, at });
+        self.reports.get_or_insert_default().events.push(FlowEvent::Sent { flow, at });
     }
 
     /// The server whose NIC this is has a message, or a part of one, to send.

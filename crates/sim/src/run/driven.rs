@@ -11,6 +11,7 @@
 mod executor;
 
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
@@ -280,8 +281,13 @@ impl Driven {
     /// Lets everything happen that happens before `until`; stops early if `go_on` says so, which is asked now and then. Returns
     /// whether the run has come to `until`.
     pub fn run_until(&mut self, until: Time, mut go_on: impl FnMut(RunProgress) -> bool) -> bool {
+        self.run_to(until, &mut go_on)
+    }
+
+    /// The same, compiled with this crate's optimisations and not with its caller's.
+    fn run_to(&mut self, until: Time, go_on: &mut dyn FnMut(RunProgress) -> bool) -> bool {
         loop {
-            match self.go_on(until, &mut go_on) {
+            match self.go_on(until, go_on) {
                 Stop::Events => {}
                 Stop::Asked => return false,
                 Stop::Until => break,
@@ -306,12 +312,21 @@ impl Driven {
         until: Time,
         mut go_on: impl FnMut(RunProgress) -> bool,
     ) -> Option<Completion> {
+        self.run_to_completion(until, &mut go_on)
+    }
+
+    /// The same, compiled with this crate's optimisations and not with its caller's.
+    fn run_to_completion(
+        &mut self,
+        until: Time,
+        go_on: &mut dyn FnMut(RunProgress) -> bool,
+    ) -> Option<Completion> {
         while self.completed.is_empty() {
-            match self.go_on(until, &mut go_on) {
+            match self.go_on(until, go_on) {
                 Stop::Events => {}
                 Stop::Asked => return None,
                 Stop::Until => {
-                    self.run_until(until, |_| true);
+                    self.run_to(until, &mut |_| true);
                     return None;
                 }
             }
@@ -377,7 +392,8 @@ impl Driven {
         ends.sort_by_key(|&(at, node, ..)| (at, node));
         for (at, _, milestone, key) in ends.drain(..) {
             // Flows of the workload have no ticket.
-            let Some(flow) = self.tickets.get_mut(&key) else { continue };
+            let Entry::Occupied(mut entry) = self.tickets.entry(key) else { continue };
+            let flow = entry.get_mut();
             match milestone {
                 Milestone::Arrived => flow.missing -= 1,
                 Milestone::Acknowledged => flow.is_sending = false,
@@ -388,7 +404,7 @@ impl Driven {
                 self.completed.push_back(Completion { ticket: flow.ticket, milestone, at });
             }
             if has_arrived && !flow.is_sending {
-                self.tickets.remove(&key);
+                entry.remove();
             }
         }
         stop

@@ -119,9 +119,11 @@ impl Executor {
                     let Some(at) = steps.next_at().filter(|&next| next < until) else { return Stop::Until };
                     *reached = at;
                     let Some(node) = steps.step(world) else { return Stop::Until };
-                    report(node, steps.node_mut(node), reports);
-                    if !reports.is_empty() {
-                        return Stop::Events;
+                    if let Some(pauses) = steps.take_reports() {
+                        report(node, steps.node_mut(node), reports);
+                        if pauses {
+                            return Stop::Events;
+                        }
                     }
                 }
                 if !go_on(*reached, steps.messages()) {

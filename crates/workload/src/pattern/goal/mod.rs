@@ -248,6 +248,22 @@ rank 1 {
         assert_eq!(sends(plan), (vec![(served, 0, 1, Bytes(10)), (served, 1, 0, Bytes(20))], served));
     }
 
+    /// What LogGOPSim's Schedgen (76451de) makes of liballprof's traces of four ranks: `MPI_Isend` and `MPI_Irecv` of 8 KiB around a ring 0.8 ms after `MPI_Init`, `MPI_Waitall`, an `MPI_Allreduce` of
+    /// 4 KiB 4 ms later, and an `MPI_Barrier` 2.1 ms and `MPI_Finalize` 0.9 ms after what was before. Its times are nanoseconds.
+    #[test]
+    fn traces_of_mpi_come_by_way_of_schedgen() {
+        let plan = read(include_bytes!("schedgen/four-ranks.goal")).unwrap();
+        assert_eq!(plan.total_messages, Some(4 * (1 + 2 + 2)));
+        let (sent, end) = sends(plan);
+        // Each call took 10 us before the next one, and messages take no time here.
+        let us = |us: u64| Time::from_us(us);
+        assert_eq!(end, us(800 + 20 + 4000 + 2100 + 900));
+        let of_rank_0: Vec<_> = sent.into_iter().filter(|sent| sent.1 == 0).collect();
+        let (reduced, met) = (us(800 + 20 + 4000), us(800 + 20 + 4000 + 2100));
+        let expected = [(us(810), 1, 8192), (reduced, 1, 4096), (reduced, 2, 4096), (met, 1, 1), (met, 2, 1)];
+        assert_eq!(of_rank_0, expected.map(|(at, dst, bytes)| (at, 0, dst, Bytes(bytes))));
+    }
+
     #[test]
     fn a_compressed_schedule_is_the_same() {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
