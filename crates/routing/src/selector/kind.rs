@@ -149,6 +149,11 @@ pub(crate) enum PathSet<'a> {
 }
 
 impl Facts<'_> {
+    /// Whether all of its paths are minimal.
+    pub(crate) fn is_minimal(&self) -> bool {
+        matches!(self.paths, PathSet::Minimal | PathSet::InOrder | PathSet::Labels)
+    }
+
     /// Whether its paths have numbers by which their lengths are known.
     pub(crate) fn has_lengths(&self) -> bool {
         matches!(self.paths, PathSet::KShortest(_))
