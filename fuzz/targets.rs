@@ -43,7 +43,7 @@ pub(crate) fn run(target: &str, data: &[u8]) {
         "study" => study(data),
         "claims" => claims(data),
         "flow-list" => workload(data, "flows.csv", json!({ "kind": "flow-list", "file": "flows.csv" })),
-        "htsim-matrix" | "ns3-flows" | "goal" => {
+        "htsim-matrix" | "ns3-flows" | "goal" | "simai" => {
             workload(data, "file", json!({ "kind": target, "file": "file" }))
         }
         "flow-graph" => {

@@ -556,16 +556,40 @@ fn what_of_simai_cannot_be_converted_is_refused_by_name() {
 }
 
 #[test]
-fn the_table_of_simai_is_that_of_its_workload() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(
-        folder.path().join("s.toml"),
-        "topology = { kind = \"crossbar\", hosts = 4 }\nworkload = { kind = \"permutation\" }\n",
-    )
-    .unwrap();
-    let message = refused(folder.path(), &["run", "s.toml", "--simai-csv", "l.csv"]);
+fn the_table_of_simai_is_that_of_its_workload_and_lies_beside_the_outcome() {
+    let folder = simai(SIMAI_CONF);
+    let (of_simai, _) = printed(folder.path(), &SIMAI_ARGS);
+    let write = |text: &str| std::fs::write(folder.path().join("s.toml"), text).unwrap();
+    let run = |table: &str| {
+        refused(folder.path(), &["run", "s.toml", "--out", "out/a", "--force", "--simai-csv", table])
+    };
+    let crossbar = "topology = { kind = \"crossbar\", hosts = 4 }\n";
+    write(&format!("{crossbar}workload = {{ kind = \"permutation\" }}\n"));
+    let message = run("l.csv");
+    let expected = "--simai-csv l.csv: expected a workload of kind \"simai\", found \"permutation\"";
+    assert!(message.contains(expected), "{message}");
+
+    let job = "[[jobs]]\nname = \"a\"\nworkload = { kind = \"simai\", file = \"w.txt\" }\n";
+    write(&format!("{crossbar}{job}"));
+    let message = run("l.csv");
+    let expected = "--simai-csv l.csv: expected [workload] of kind \"simai\" and no [[jobs]], whose times are in jobs.parquet";
+    assert!(message.contains(expected), "{message}");
+    let message = refused(folder.path(), &["run", "s.toml", "--astra-sim"]);
     assert!(
-        message.contains("--simai-csv l.csv: expected a workload of kind \"simai\", found \"permutation\""),
+        message
+            .contains("--astra-sim: expected [workload] of kind \"astra-sim\" or \"simai\" and no [[jobs]]"),
         "{message}"
     );
+
+    write(&of_simai);
+    let message = run("none/l.csv");
+    assert!(message.contains("expected the name of a file in a folder that exists"), "{message}");
+    // The one would be where the outcome's folder is to be made, the other in it.
+    let message = run("out");
+    assert!(message.contains("--simai-csv out: expected a file outside the outcome's folder"), "{message}");
+    std::fs::create_dir_all(folder.path().join("out/a")).unwrap();
+    let message = run("out/a/l.csv");
+    assert!(message.contains("--simai-csv out/a/l.csv: expected a file outside the outcome's"), "{message}");
+    printed(folder.path(), &["run", "s.toml", "--out", "out/a", "--quiet", "--simai-csv", "out/l.csv"]);
+    assert!(folder.path().join("out/l.csv").is_file() && folder.path().join("out/a/flows.parquet").is_file());
 }

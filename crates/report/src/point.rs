@@ -212,7 +212,7 @@ impl Job {
             "collective" => Some(Job { steps: steps("repeat") }),
             "skeleton" => Some(Job { steps: steps("iterations") }),
             "stencil" if workload.get("barrier")?.as_bool()? => Some(Job { steps: steps("repeat") }),
-            "goal" | "chakra" => Some(Job { steps: None }),
+            "goal" | "chakra" | "astra-sim" | "simai" => Some(Job { steps: None }),
             _ => None,
         }
     }
@@ -416,7 +416,9 @@ mod tests {
         assert_eq!(job("kind = \"skeleton\"\niterations = 5"), Some(Job { steps: Some(5) }));
         assert_eq!(job("kind = \"stencil\"\nbarrier = false\nrepeat = 2"), None);
         assert_eq!(job("kind = \"stencil\"\nbarrier = true\nrepeat = 2"), Some(Job { steps: Some(2) }));
-        assert_eq!(job("kind = \"goal\"\nfile = \"a.goal\""), Some(Job { steps: None }));
+        for kind in ["goal", "chakra", "astra-sim", "simai"] {
+            assert_eq!(job(&format!("kind = \"{kind}\"")), Some(Job { steps: None }));
+        }
     }
 
     #[test]

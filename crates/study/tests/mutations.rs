@@ -138,6 +138,7 @@ targets! {
     htsim_matrices: "htsim-matrix",
     ns3_flows: "ns3-flows",
     goal: "goal",
+    simai: "simai",
     flow_graphs: "flow-graph",
     chakra: "chakra",
     chakra_groups: "chakra-groups",

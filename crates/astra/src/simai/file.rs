@@ -262,8 +262,14 @@ impl Header {
             checkpoints: Vec::new(),
             initiates: Vec::new(),
         };
-        let mut has_tensor = false;
+        let mut known = Vec::new();
         while let Some(key) = words.next() {
+            // AICB writes `pp_comm` with and without a colon.
+            let name = key.strip_suffix(':').unwrap_or(key);
+            if known.contains(&name) {
+                return Err(format!("{name}: expected it once, found it a second time"));
+            }
+            known.push(name);
             let number = |words: &mut SplitWhitespace<'_>, least: u32, what: &str| -> Result<u32, String> {
                 let word = words.next().unwrap_or("the end of the line");
                 let value: Option<u32> = word.parse().ok().filter(|&value| value >= least);
@@ -271,7 +277,6 @@ impl Header {
             };
             match key {
                 "model_parallel_NPU_group:" => {
-                    has_tensor = true;
                     header.tensor = number(&mut words, 1, "a number of tensor-parallel GPUs")?;
                 }
                 "ep:" => header.expert = number(&mut words, 1, "a number of expert-parallel GPUs")?,
@@ -307,7 +312,7 @@ impl Header {
                 }
             }
         }
-        if !has_tensor {
+        if !known.contains(&"model_parallel_NPU_group") {
             return Err("expected model_parallel_NPU_group: with the number of tensor-parallel GPUs".into());
         }
         Ok(header)

@@ -1,5 +1,6 @@
 //! SimAI's table of layers, `EndToEnd.csv`.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::{Group, Pass, SimAi};
@@ -34,6 +35,14 @@ fn number(value: f64) -> String {
     }
 }
 
+/// A field of a table, between quotation marks if it has a character that would end it.
+fn quoted(field: &str) -> Cow<'_, str> {
+    match field.contains([',', '"']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")).into(),
+        false => field.into(),
+    }
+}
+
 /// The table, as SimAI's ns-3 front end writes it: times in microseconds, bandwidths in GiB/s.
 pub(super) fn csv(step: &SimAi, times: &[LayerTimes], finished: u64) -> String {
     let file = &step.file;
@@ -45,7 +54,7 @@ pub(super) fn csv(step: &SimAi, times: &[LayerTimes], finished: u64) -> String {
     let mut sums = LayerTimes::default();
     let (mut of_groups, mut pre_bubble) = ([0u64; 4], 0u64);
     for (layer, times) in file.layers.iter().zip(times) {
-        let _ = write!(rows, "{},{RUN}", layer.name);
+        let _ = write!(rows, "{},{RUN}", quoted(&layer.name));
         for values in [times.compute, times.exposed] {
             for pass in COLUMNS {
                 let _ = write!(rows, ",{}", number(microseconds(values[pass])));

@@ -171,6 +171,18 @@ fn operations_of_weights_are_waited_for_at_the_end() {
 }
 
 #[test]
+fn names_of_layers_are_one_field_of_the_table() {
+    let head = HEADER.replace("ep: 2", "ep: 1").replace("all_gpus: 16", "all_gpus: 2");
+    let layers = ["attention", "qkv,(8,128)", "\"mlp\""]
+        .map(|name| format!("{name} -1 0 NONE 0 0 NONE 0 0 NONE 0 0\n"));
+    let step = step(&format!("{head}\n3\n{}", layers.concat()), 2, 2, Order::NewestFirst).unwrap();
+    let report = run(&step, &|_, _| 500)[0].report().unwrap();
+    let rows: Vec<&str> = report.lines().skip(3).take(3).collect();
+    let names = ["attention,netloom,", "\"qkv,(8,128)\",netloom,", "\"\"\"mlp\"\"\",netloom,"];
+    assert!(rows.iter().zip(names).all(|(row, name)| row.starts_with(name)), "{report}");
+}
+
+#[test]
 fn a_forward_pass_is_done_again_from_its_checkpoint() {
     let head = HEADER
         .replace("checkpoints: 0 checkpoint_initiates: 0", "checkpoints: 1 0 checkpoint_initiates: 1 2");
@@ -212,6 +224,8 @@ fn what_is_wrong_is_named_with_its_line() {
             HEADER.replace("ga: 1", "ga: none"),
             "w.txt:1: ga: expected a number of micro-batches, from 1 on, found none",
         ),
+        (HEADER.replace("ga: 1", "ep: 4"), "w.txt:1: ep: expected it once, found it a second time"),
+        (format!("{HEADER} pp_comm 0"), "w.txt:1: pp_comm: expected it once, found it a second time"),
         (HEADER.to_owned(), "w.txt:2: expected the number of layers, found the end"),
         (format!("{HEADER}\nmany"), "w.txt:2: expected the number of layers, from 1 on, found \"many\""),
         (format!("{HEADER}\n2\n{good}\n"), "w.txt:3: expected 2 layers, as line 2 says, found 1"),

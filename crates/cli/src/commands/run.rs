@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use netloom_astra::End;
 use netloom_record::{Existing, OutcomeWriter, Status};
-use netloom_scenario::{Problem, finish, prepare};
+use netloom_scenario::{Problem, Scenario, finish, prepare};
 use netloom_units::kind::Kind;
 
 use crate::args::RunArgs;
@@ -29,23 +29,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return Err(strictly(&ready.warnings));
     }
     let ends = ready.ends.clone();
-    let found = scenario.workload.pattern.name();
-    if args.astra_sim && ends.is_none() {
-        let message = format!("expected a workload of kind \"astra-sim\" or \"simai\", found \"{found}\"");
-        return Err(Problem::new("--astra-sim", message).into());
-    }
-    if let Some(file) = args.simai_csv.as_ref().filter(|_| found != "simai") {
-        let message = format!("expected a workload of kind \"simai\", found \"{found}\"");
-        return Err(Problem::new(format!("--simai-csv {}", file.display()), message).into());
-    }
-    // Before a long run, not after it.
-    if let Some(file) = &args.simai_csv {
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if !folder.is_dir() || file.is_dir() {
-            let message = "expected the name of a file in a folder that exists".to_owned();
-            return Err(Problem::new(format!("--simai-csv {}", file.display()), message).into());
-        }
-    }
+    check_lines_and_table(args, scenario, ends.is_some(), &folder)?;
     OutcomeWriter::tidy(&folder);
     let writer = OutcomeWriter::prepare(&folder, existing).map_err(|error| {
         let hint = match error {
@@ -97,6 +81,51 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         Status::Complete => Ok(()),
         Status::Interrupted => Err(Failure::Interrupted),
     }
+}
+
+/// Refuses to print the lines of ASTRA-sim or to write the table of SimAI where the workload has none, or the table has no place: before a long run, not after it.
+fn check_lines_and_table(
+    args: &RunArgs,
+    scenario: &Scenario,
+    has_ends: bool,
+    folder: &Path,
+) -> Result<(), Problem> {
+    let refuse = |option: &str, kinds: &str| {
+        let message = match scenario.jobs.is_empty() {
+            true => {
+                let found = scenario.workload.pattern.name();
+                format!("expected a workload of kind {kinds}, found \"{found}\"")
+            }
+            false => format!(
+                "expected [workload] of kind {kinds} and no [[jobs]], whose times are in jobs.parquet and ranks.parquet of the outcome"
+            ),
+        };
+        Err(Problem::new(option, message))
+    };
+    if args.astra_sim && !has_ends {
+        return refuse("--astra-sim", "\"astra-sim\" or \"simai\"");
+    }
+    let Some(table) = &args.simai_csv else { return Ok(()) };
+    let option = format!("--simai-csv {}", table.display());
+    if scenario.workload.pattern.name() != "simai" {
+        return refuse(&option, "\"simai\"");
+    }
+    let beside = table.parent().filter(|beside| !beside.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = beside.canonicalize().ok().filter(|beside| beside.is_dir() && !table.is_dir());
+    let Some(beside) = beside else {
+        return Err(Problem::new(option, "expected the name of a file in a folder that exists"));
+    };
+    // The outcome may not exist yet.
+    let folder = folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or(folder.to_owned());
+    let place = beside.join(table.file_name().unwrap_or_default());
+    if beside.starts_with(&folder) || folder.starts_with(&place) {
+        let message = format!(
+            "expected a file outside the outcome's folder {}, which holds nothing else and is replaced as a whole",
+            folder.display()
+        );
+        return Err(Problem::new(option, message));
+    }
+    Ok(())
 }
 
 /// The number of idle cores, but no more threads than the network has work for. The result does not depend on the number of threads.
