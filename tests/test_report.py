@@ -383,7 +383,14 @@ def test_one_outcome_and_several(running, study, tmp_path):
 
 
 def test_the_time_of_a_job_is_divided_up(running, tmp_path):
-    netloom("run", ROOT / "examples" / "pipeline.toml", "--set", "measure.operations=true", "--out", tmp_path / "run")
+    netloom(
+        "run",
+        ROOT / "examples" / "pipeline.toml",
+        "--set",
+        "measure.operations=true",
+        "--out",
+        tmp_path / "run",
+    )
     netloom("report", tmp_path / "run")
     with opened(running, tmp_path / "run" / "report.html") as page:
         parts = {row[2]: row for row in table(page, "critical")}

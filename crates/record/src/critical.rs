@@ -291,6 +291,6 @@ pub fn critical_sums(steps: &[CriticalStep], collectives: &HashMap<u64, Arc<str>
         }
         sum.steps += 1;
     }
-    sums.sort_by(|a, b| b.time.cmp(&a.time));
+    sums.sort_by_key(|sum| std::cmp::Reverse(sum.time));
     sums
 }

@@ -51,7 +51,7 @@ pub struct Routing {
     pub flow_timeout: Time,
     /// Largest number of flows that a switch remembers; absent: no limit. While the table is full, packets of further flows are hashed.
     pub max_flow_entries: Option<u32>,
-    /// One host in so many uses ECMP instead: see [`Self::uses_ecmp`]. Absent: none does.
+    /// Every n-th host uses ECMP instead, from host 0 on: see [`Self::uses_ecmp`]. Absent: none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecmp_every: Option<u32>,
     /// When it may choose another path.

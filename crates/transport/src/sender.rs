@@ -347,7 +347,7 @@ impl Sender {
         self.learns
     }
 
-    /// From now on it [learns](Self::learns) from every ACK, as somebody looks at what it knows.
+    /// From now on it [learns](Self::learns) from every ACK, because what it knows is sampled.
     pub fn observe(&mut self) {
         self.learns = true;
     }

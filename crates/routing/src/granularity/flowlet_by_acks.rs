@@ -19,7 +19,7 @@ use crate::header::Advice;
 pub struct FlowletByAcks {
     /// The time without feedback, as a multiple of the round-trip time of an idle path.
     pub gap: f64,
-    /// Least time between two changes of the path.
+    /// Minimum time between two changes of the path.
     pub wait: Time,
 }
 
