@@ -134,8 +134,12 @@ fn path_of(records: &Records, job: u16, repetition: u32) -> Vec<CriticalStep> {
     assert_eq!(Some(last.end), ranks.iter().filter_map(|rank| rank.end).max());
     assert_eq!(first.start, ranks[first.rank as usize].start, "it begins with the repetition of that rank");
     for step in &steps {
-        let message = step.message.filter(|_| step.kind == CriticalKind::Message);
-        assert!(message.is_none_or(|message| step.end - step.start >= message.ideal), "{step:?}");
+        let Some(message) = step.message.filter(|_| step.kind == CriticalKind::Message) else { continue };
+        let is_it = |flow: &&FlowRecord| (flow.src, flow.flow) == (message.src, message.flow);
+        let flow = records.flows.iter().find(is_it).unwrap();
+        // Over several paths a short last packet need not wait behind the full ones, as it does on the idle path.
+        let is_fast = flow.path_changes == 0 && step.end - step.start < message.ideal;
+        assert!(!is_fast, "{step:?}");
     }
     steps
 }

@@ -167,8 +167,9 @@ impl Granularity {
         matches!(self.facts().ends, Ends::WithFlow | Ends::WhenEmpty)
     }
 
-    /// Whether it is there to change the path of a flow without packets coming out of order.
+    /// Whether it is there to change the path of a flow without packets coming out of order: when nothing of the flow is in flight, or as first switches label paths so that last ones can restore the
+    /// order (ConWeave).
     pub fn keeps_order(&self) -> bool {
-        matches!(self, Granularity::ConWeave(_)) || self.facts().ends == Ends::WhenEmpty
+        self.facts().labels || self.facts().ends == Ends::WhenEmpty
     }
 }

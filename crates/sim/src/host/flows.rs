@@ -13,6 +13,7 @@ use crate::ctx::Ctx;
 use crate::host::Host;
 use crate::host::departures::{Departed, Departures};
 use crate::host::flow::Flow;
+use crate::host::idle::Idle;
 use crate::message::Message;
 use crate::path::distinct_labels;
 use crate::protocol::at_hosts;
@@ -26,18 +27,6 @@ pub(crate) struct Beginning {
     /// What its sender knows of its path.
     pub(crate) facts: PathFacts,
     pub(crate) ideal_fct: Time,
-}
-
-/// What a host knows of a path with nothing else on it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Idle {
-    dst: HostId,
-    bytes: Bytes,
-    facts: PathFacts,
-    /// Of a flow of so many bytes.
-    ideal_fct: Time,
-    /// From sending an answer to its arrival.
-    answer: Time,
 }
 
 impl Host {

@@ -12,7 +12,7 @@ use netloom_units::Time;
 use crate::ctx::Ctx;
 use crate::host::flow::Flow;
 use crate::host::pacing::{Eligible, Paces};
-use crate::host::ports::PortSelector;
+use crate::host::port_selector::PortSelector;
 use crate::host::send_queue::{Next, SendQueue};
 use crate::host::{Host, NIC};
 use crate::message::Message;
