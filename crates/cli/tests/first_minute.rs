@@ -117,6 +117,16 @@ fn names_are_printed_without_what_a_terminal_obeys() {
 }
 
 #[test]
+fn no_route_leads_from_one_plane_to_another() {
+    let folder = folder_with(
+        "topology = { kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2 }\nservers = { nics = 1, planes = 2 }\n",
+    );
+    let output = netloom(folder.path(), &["route", "s.toml", "h0", "h5"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stderr(&output), &["no path leads from h0 to h5"]);
+}
+
+#[test]
 fn an_outcome_inside_an_outcome_is_refused() {
     let folder = folder_with(SMALL);
     assert!(netloom(folder.path(), &["run", "s.toml", "--out", "out"]).status.success());

@@ -2,7 +2,7 @@
 //! shorter.
 //!
 //! It is followed backwards from the operation that ended last. What let an operation begin is known ([`OperationRecord::after`]); a receive ended because a message arrived, and the
-//! chain goes on at its sender. Every instant of the repetition from the beginning of the path on belongs to one step.
+//! chain goes on at its sender. Every instant of the repetition belongs to one step.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -49,6 +49,8 @@ pub struct CriticalMessage {
 /// What a job waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CriticalKind {
+    /// The rank to begin, later than the first one of the repetition.
+    LateStart,
     /// Computation.
     Computation,
     /// A message on its way, from when it was handed to the transport to its arrival.
@@ -65,6 +67,7 @@ impl CriticalKind {
     /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
+            CriticalKind::LateStart => "late-start",
             CriticalKind::Computation => "computation",
             CriticalKind::Message => "message",
             CriticalKind::Sending => "sending",
@@ -128,7 +131,22 @@ pub fn critical_path(
             .collect(),
         flows: flows.iter().map(|flow| ((u64::from(flow.src), u64::from(flow.flow)), flow)).collect(),
     };
-    program.follow(last)
+    let mut steps = program.follow(last)?;
+    let begins = its_ranks.map(|rank| rank.start).min();
+    if let Some((begins, first)) =
+        begins.zip(steps.first().cloned()).filter(|(begins, first)| *begins < first.start)
+    {
+        let late = CriticalStep {
+            kind: CriticalKind::LateStart,
+            start: begins,
+            end: first.start,
+            collective: None,
+            message: None,
+            ..first
+        };
+        steps.insert(0, late);
+    }
+    Ok(steps)
 }
 
 struct Program<'a> {
@@ -204,15 +222,18 @@ impl<'a> Program<'a> {
                     }
                 }
             }
-            (kind, _) => {
+            ("send", message) => {
                 let flow = message.and_then(|message| self.flows.get(&message)).copied();
-                let kind = match kind {
-                    "computation" => CriticalKind::Computation,
-                    "send" if flow.is_some() => CriticalKind::Sending,
-                    "send" => CriticalKind::Overhead,
-                    _ => CriticalKind::IdealCommunication,
-                };
-                add(steps, operation, kind, (operation.start, at), flow);
+                let handed_over = flow.map_or(at, |flow| flow.start.min(at));
+                add(steps, operation, CriticalKind::Sending, (handed_over, at), flow);
+                add(steps, operation, CriticalKind::Overhead, (operation.start, handed_over), None);
+                Ok((operation, operation.start))
+            }
+            (kind, _) => {
+                let is_computation = kind == "computation";
+                let kind =
+                    if is_computation { CriticalKind::Computation } else { CriticalKind::IdealCommunication };
+                add(steps, operation, kind, (operation.start, at), None);
                 Ok((operation, operation.start))
             }
         }

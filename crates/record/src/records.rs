@@ -262,8 +262,10 @@ pub struct SenderSampleRecord {
     pub marks: u32,
     /// How often the congestion control has cut window or rate in it.
     pub cuts: u32,
-    /// Losses that were found in it, timeouts included; several packets may be lost at once.
+    /// How often losses were found in it: by later ACKs, by NACKs that ask for packets again, and by timeouts. Several packets may be lost at once.
     pub losses: u32,
+    /// Trimmed packets that were reported in it, or whose headers came back.
+    pub trims: u32,
     /// Notifications of the receiver that cut the rate in it (CNPs).
     pub notifications: u32,
 }

@@ -2,12 +2,15 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use common::*;
 use netloom_fabric::{Fabric, FlowControl, flow_control};
 use netloom_record::{ChannelRecord, Records};
-use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, SimConfig, SimError, Simulation};
+use netloom_sim::{
+    ChannelEnds, Cut, Degrade, Fault, PacketTrace, SimConfig, SimError, Simulation, TracedFlow,
+};
 use netloom_topology::Network;
 use netloom_transport::Transport;
 use netloom_units::{Bytes, Time};
@@ -90,6 +93,20 @@ fn packets_of_one_flow_take_a_share_of_the_serialisation() {
             }
         }
     }
+}
+
+/// The port is a part of a packet's path, and a flow that is traced is so by all ports.
+#[test]
+fn ports_count_as_paths_and_are_traced() {
+    let run = listed(&[(0, 1, 16 * 4096, 0)], &bonded(2, PortSelection::RoundRobin), &crossbar(2));
+    let mut config = config();
+    let flows = vec![TracedFlow { src: 0, dst: 1, flow: Some(0) }];
+    config.measure.trace = Some(PacketTrace { flows, ..PacketTrace::default() });
+    let records = everywhere(&run, &config);
+    assert_eq!(records.flows[0].path_changes, 15);
+    let trace = records.trace.to_vec().unwrap();
+    let packets: BTreeSet<u32> = trace.iter().filter(|row| row.kind == "data").map(|row| row.seq).collect();
+    assert_eq!(packets, (0..16).collect());
 }
 
 #[test]
@@ -204,6 +221,12 @@ fn a_port_that_fails_for_good_needs_another_one() {
     assert!(one.contains("another port of its NIC does, with `servers.bond`"), "{one}");
     let both = vec![cut("h2", "s1", 1, None), cut("h0", "s0", 5, None)];
     assert!(refused(&bonded(2, PortSelection::Flow), both).starts_with("1.until"));
+    // Each server has a live port, but in no plane do both.
+    let apart = vec![cut("h2", "s1", 1, None), cut("h1", "s0", 5, None)];
+    assert!(refused(&bonded(2, PortSelection::Flow), apart).starts_with("1.until"));
+    let (network, plan) = listed(&[(0, 1, 1, 0)], &bonded(3, PortSelection::Flow), &crossbar(2));
+    let faults = vec![cut("h2", "s1", 1, None), cut("h1", "s0", 5, None)];
+    Simulation::new(network, SimConfig { faults, ..config() }, plan).unwrap();
 }
 
 #[test]

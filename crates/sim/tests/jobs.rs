@@ -132,7 +132,12 @@ fn path_of(records: &Records, job: u16, repetition: u32) -> Vec<CriticalStep> {
         return steps;
     };
     assert_eq!(Some(last.end), ranks.iter().filter_map(|rank| rank.end).max());
-    assert_eq!(first.start, ranks[first.rank as usize].start, "it begins with the repetition of that rank");
+    assert_eq!(Some(first.start), ranks.iter().map(|rank| rank.start).min(), "it begins with the repetition");
+    let own = steps.iter().find(|step| step.kind != CriticalKind::LateStart);
+    assert!(
+        own.is_none_or(|own| own.start == ranks[own.rank as usize].start),
+        "a chain begins with its rank"
+    );
     for step in &steps {
         let Some(message) = step.message.filter(|_| step.kind == CriticalKind::Message) else { continue };
         let is_it = |flow: &&FlowRecord| (flow.src, flow.flow) == (message.src, message.flow);

@@ -6,7 +6,7 @@
 //! of the sender to port r of the receiver. Planes and scale-up networks are networks of their own ([`Servers::network`]), so that the same
 //! ports of two endpoints reach each other, and no others do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -519,6 +519,18 @@ impl Rails {
     pub fn has_live_port(&self, host: HostId, is_dead: impl Fn(HostId) -> bool) -> bool {
         let (endpoint, rail) = self.endpoint(host);
         self.hosts(endpoint, rail).iter().any(|&port| !is_dead(port))
+    }
+
+    /// Whether any two NICs of a rail have a plane in common in which neither port is dead.
+    pub fn share_planes(&self, is_dead: impl Fn(HostId) -> bool) -> bool {
+        (0..self.rails()).all(|rail| {
+            let live = |endpoint| {
+                let ports = self.hosts(endpoint, rail).iter().enumerate();
+                ports.filter(|&(_, &port)| !is_dead(port)).fold(0u64, |live, (port, _)| live | 1 << port)
+            };
+            let kinds: BTreeSet<u64> = (0..self.endpoints()).map(live).collect();
+            kinds.iter().all(|one| kinds.iter().all(|other| one & other != 0))
+        })
     }
 
     /// The host of the network at a port of the rail for which another one stands.

@@ -1,33 +1,39 @@
 //! `netloom critical-path`: what the time of a job consists of.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 use std::sync::Arc;
 
 use netloom_record::{
-    CriticalError, CriticalStep, CriticalSum, Outcome, collective_names, critical_path, critical_sums,
+    CriticalError, CriticalKind, CriticalStep, CriticalSum, OperationRecord, Outcome, collective_names,
+    critical_path, critical_sums,
 };
-use netloom_scenario::Problem;
+use netloom_scenario::{Problem, Scenario};
 use netloom_units::Time;
 use serde_json::{Value, json};
 
 use crate::args::CriticalPathArgs;
 use crate::failure::Failure;
+use crate::input::scenario_of;
 use crate::show;
 
 /// Prints the critical path of one repetition of a job.
 pub(crate) fn critical_path_of(args: &CriticalPathArgs) -> Result<(), Failure> {
     let outcome = Outcome::read(&args.dir)?;
-    let (job, name) = job(args, &outcome)?;
-    let steps =
-        critical_path((job, args.repetition), &outcome.operations()?, &outcome.ranks()?, &outcome.flows()?);
+    let operations = outcome.operations()?;
+    let (job, name) = job(args, &outcome, &operations)?;
+    let steps = critical_path((job, args.repetition), &operations, &outcome.ranks()?, &outcome.flows()?);
     let steps = steps.map_err(|error| match error {
         CriticalError::Nothing { .. } if args.repetition > 0 => {
             let message =
                 format!("expected a repetition of which operations were recorded, found {}", args.repetition);
             Problem::new("--repetition", message).into()
         }
-        error => Failure::Output(format!("{}: {error}", args.dir.display())),
+        CriticalError::Nothing { .. } => Failure::Output(format!(
+            "{}: no operations were recorded of the job {name}: expected a program that ran with `measure.operations = true`",
+            args.dir.display()
+        )),
+        error => Failure::Output(format!("{}: {name}: {error}", args.dir.display())),
     })?;
     let names = collective_names(job, &outcome.collectives()?);
     let sums = critical_sums(&steps, &names);
@@ -42,6 +48,7 @@ pub(crate) fn critical_path_of(args: &CriticalPathArgs) -> Result<(), Failure> {
         writeln!(out, "{text:#}")?;
         return Ok(());
     }
+    let end = endpoints(&scenario_of(&args.dir, &outcome)?.scenario);
     let whole = whole(&steps);
     let head = format!(
         "{name}, repetition {}: {} on the critical path, in {} steps",
@@ -51,17 +58,25 @@ pub(crate) fn critical_path_of(args: &CriticalPathArgs) -> Result<(), Failure> {
     );
     writeln!(out, "{}", show::wrap(&head, 0))?;
     writeln!(out, "\n{}", show::table(sums_as_rows(&sums, whole)))?;
-    writeln!(out, "\n{}", show::table(longest(&steps, &names, args.longest)))?;
+    writeln!(out, "\n{}", show::table(longest(&steps, &names, end, args.longest)))?;
     Ok(())
 }
 
-/// The number and the name of the job that is asked for; the only one, if none is.
-fn job(args: &CriticalPathArgs, outcome: &Outcome) -> Result<(u16, String), Failure> {
+/// The number and the name of the job that is asked for; the only one, or the only one with operations, if none is.
+fn job(
+    args: &CriticalPathArgs,
+    outcome: &Outcome,
+    operations: &[OperationRecord],
+) -> Result<(u16, String), Failure> {
     let names: Vec<&String> = outcome.summary.jobs.keys().collect();
     let listed = || names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
     let at = match &args.job {
         Some(wanted) => names.iter().position(|name| *name == wanted),
-        None => (names.len() == 1).then_some(0),
+        None if names.len() == 1 => Some(0),
+        None => match operations.iter().map(|operation| operation.job).collect::<BTreeSet<u16>>() {
+            jobs if jobs.len() == 1 => jobs.first().map(|&job| usize::from(job)),
+            _ => None,
+        },
     };
     match at {
         Some(at) => Ok((u16::try_from(at).unwrap_or(u16::MAX), names[at].clone())),
@@ -69,6 +84,15 @@ fn job(args: &CriticalPathArgs, outcome: &Outcome) -> Result<(u16, String), Fail
             Err(Failure::Output(format!("{} holds no jobs: expected a run of a program", args.dir.display())))
         }
         None => Err(Problem::new("--job", format!("expected one of {}", listed())).into()),
+    }
+}
+
+/// What messages are between.
+fn endpoints(scenario: &Scenario) -> &'static str {
+    match &scenario.servers {
+        None => "h",
+        Some(servers) if servers.gpus.is_some() => "GPU ",
+        Some(_) => "server ",
     }
 }
 
@@ -92,7 +116,12 @@ fn sums_as_rows(sums: &[CriticalSum], whole: Time) -> Vec<Vec<String>> {
 }
 
 /// The longest steps, in order of time.
-fn longest(steps: &[CriticalStep], names: &HashMap<u64, Arc<str>>, most: usize) -> Vec<Vec<String>> {
+fn longest(
+    steps: &[CriticalStep],
+    names: &HashMap<u64, Arc<str>>,
+    end: &str,
+    most: usize,
+) -> Vec<Vec<String>> {
     let mut longest: Vec<&CriticalStep> = steps.iter().collect();
     longest.sort_by_key(|step| (std::cmp::Reverse(step.end - step.start), step.start));
     longest.truncate(most);
@@ -100,8 +129,12 @@ fn longest(steps: &[CriticalStep], names: &HashMap<u64, Arc<str>>, most: usize) 
     let head = ["longest steps", "of", "rank", "from", "time", "flow"];
     let row = |step: &&CriticalStep| {
         let flow = step.message.map(|message| {
+            let flow = format!("{} of {end}{} to {end}{}", message.flow, message.src, message.dst);
             let of_ideal = (step.end - step.start).0 as f64 / message.ideal.0.max(1) as f64;
-            format!("h{} > h{} number {}, {of_ideal:.2} × idle", message.src, message.dst, message.flow)
+            match step.kind {
+                CriticalKind::Message => format!("{flow}, {of_ideal:.2} × idle"),
+                _ => flow,
+            }
         });
         vec![
             step.kind.name().to_owned(),

@@ -46,6 +46,14 @@ pub(crate) fn route(args: &RouteArgs) -> Result<(), Failure> {
     if src == dst {
         return Err(Problem::new("DST", "a host sends nothing to itself; give two hosts").into());
     }
+    if network.component(src) != network.component(dst) {
+        let names = (network.node_name(src), network.node_name(dst));
+        let message = format!(
+            "no path leads from {} to {}, which are in different parts of the network (planes)",
+            names.0, names.1
+        );
+        return Err(Problem::new("DST", message).into());
+    }
     let trace = ready.simulation.trace(src, dst, args.flow, args.entropy);
     match args.json {
         true => print_json(args, &loaded.scenario.routing, network, &trace),

@@ -130,7 +130,7 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(&description).map_err(std::io::Error::from)?;
         writeln!(out, "{text}")?;
     } else {
-        write!(out, "{}", describe(description))?;
+        write!(out, "{}", show::fit(&describe(description)))?;
     }
     Ok(())
 }

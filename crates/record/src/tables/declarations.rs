@@ -240,6 +240,7 @@ table!(SenderSampleRecord {
     marks: Plain("marks"),
     cuts: Plain("cuts"),
     losses: Plain("losses"),
+    trims: Plain("trims"),
     notifications: Plain("notifications"),
 });
 

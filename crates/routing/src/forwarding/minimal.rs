@@ -106,12 +106,14 @@ pub struct Row {
 
 /// Some host cannot be reached because of the links that were cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("with the cut links, switch {switch} cannot reach host {host}")]
+#[error("with the cut links, switch s{} cannot reach host h{host}", switch - hosts)]
 pub struct Unreachable {
     /// A switch that lost its way.
     pub switch: NodeId,
     /// A host it cannot reach.
     pub host: HostId,
+    /// Hosts of the network.
+    pub(crate) hosts: HostId,
 }
 
 impl RouteTable {
@@ -202,7 +204,7 @@ impl RouteTable {
         let edge_of = Edges::new(edge_of_host, edges);
         let unreachable = lost.and_then(|(edge, switch)| {
             let host = (0..hosts).find(|&host| edge_of.of(host) as usize == edge)?;
-            Some(Unreachable { switch: hosts + narrow::<NodeId>(switch), host })
+            Some(Unreachable { switch: hosts + narrow::<NodeId>(switch), host, hosts })
         });
         RouteTable { hosts, edge_switch, edges, edge_index, edge_of, last_port, rows, reach, unreachable }
     }

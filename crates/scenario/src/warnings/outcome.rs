@@ -37,8 +37,14 @@ pub(super) fn no_activity(scenario: &Scenario, records: &Records) -> Option<Stri
         "activities" => measure.activities && jobs.activities.is_empty(),
         _ => measure.operations && jobs.operations.is_empty(),
     };
-    let field = ["activities", "operations"].into_iter().find(|&field| is_empty(field))?;
-    Some(format!("measure.{field}: changes nothing, as no rank of a program did anything"))
+    let fields: Vec<&str> =
+        ["activities", "operations"].into_iter().filter(|&field| is_empty(field)).collect();
+    (!fields.is_empty()).then(|| {
+        format!(
+            "measure.{}: changes nothing, as no rank of a program did anything",
+            fields.join(", measure.")
+        )
+    })
 }
 
 /// The flows that did not finish are not a random sample: they are the slow and the large ones.

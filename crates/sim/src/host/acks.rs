@@ -111,7 +111,7 @@ impl Host {
 
     /// Samples a sender that has learnt something.
     #[inline]
-    fn meter(&mut self, world: &World, slot: u32, feedback: &Feedback) {
+    pub(crate) fn meter(&mut self, world: &World, slot: u32, feedback: &Feedback) {
         let Some((meters, flow)) = self.meters.as_mut().zip(self.flows[slot as usize].as_ref()) else {
             return;
         };

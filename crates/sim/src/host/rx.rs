@@ -179,7 +179,8 @@ impl Host {
             payload: packet.size - transport.options.header.0 as u16,
             last: packet.flags.is_last(),
             marked: is_marked,
-            path: packet.path_fingerprint(),
+            // Of a NIC with several ports, the port by which it came is a part of the path.
+            path: packet.path_fingerprint() ^ u32::from(packet.ingress) << 16,
         };
         let mut sack = None;
         let Answer { earlier, reply, notify } = match ctx.world.takes {

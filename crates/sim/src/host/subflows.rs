@@ -112,6 +112,11 @@ impl Host {
         };
         let news = connection.on_answer(subflow, echoed, packet.kind == ACK);
         if connection.is_done() {
+            if let (Some(ack), true) = (news, self.meters.is_some()) {
+                let newly = flow.sender.note(transport, &ack);
+                let feedback = flow.sender.feedback_of(transport, ack, newly);
+                self.meter(ctx.world, packet.slot, &feedback);
+            }
             return self.finish_connection(ctx, number);
         }
         flow.sender.offer(transport, connection.unsent(transport, subflow));

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use netloom_fabric::{Packet, PacketKind};
 use netloom_record::{SeriesWriter, TraceRecord};
 use netloom_topology::{ChannelId, Network};
-use netloom_units::{Invalid, Time};
+use netloom_units::{Invalid, Time, narrow};
+use netloom_workload::Rails;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,27 @@ pub struct TracedFlow {
     pub dst: u32,
     /// Number of the flow at its source, as in `flows.parquet`; absent: all between the two.
     pub flow: Option<u32>,
+}
+
+impl PacketTrace {
+    /// The same with the flows between all ports of NICs of which they name the first ones.
+    pub(crate) fn by_ports(mut self, rails: Option<&Rails>) -> Self {
+        let Some(rails) = rails.filter(|rails| rails.bond().is_some()) else { return self };
+        let ports = |flow: &TracedFlow| {
+            let (endpoint, rail) = rails.endpoint(flow.src);
+            let is_nic = rails.first_port(flow.src) == flow.src && rails.first_port(flow.dst) == flow.dst;
+            let count = if is_nic { narrow::<u32>(rails.hosts(endpoint, rail).len()) } else { 1 };
+            let flow = *flow;
+            (1..count).map(move |port| TracedFlow {
+                src: rails.at_port(flow.src, port),
+                dst: rails.at_port(flow.dst, port),
+                ..flow
+            })
+        };
+        let others: Vec<TracedFlow> = self.flows.iter().flat_map(ports).collect();
+        self.flows.extend(others);
+        self
+    }
 }
 
 impl TracedFlow {

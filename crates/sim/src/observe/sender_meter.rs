@@ -44,14 +44,16 @@ impl SenderMeters {
         }
         row.window = Some(flow.sender.window()).filter(|&window| window < u64::MAX);
         row.rate = flow.sender.rate().map(|rate| rate.0);
-        if feedback.is_sampled && feedback.rtt > Time::ZERO {
+        let is_ack = feedback.cause == Cause::Ack;
+        if is_ack && feedback.is_sampled && feedback.rtt > Time::ZERO {
             row.rtt = Some(feedback.rtt);
         }
         row.in_flight = feedback.in_flight;
         row.acked += feedback.bytes;
-        row.marks += u32::from(feedback.marked);
+        row.marks += u32::from(is_ack && feedback.marked);
         row.cuts += u32::from(feedback.window_cut);
-        row.losses += u32::from(matches!(feedback.cause, Cause::Loss | Cause::Timeout));
+        row.losses += u32::from(matches!(feedback.cause, Cause::Loss | Cause::Timeout | Cause::Nack));
+        row.trims += u32::from(matches!(feedback.cause, Cause::Trim | Cause::Return));
         row.notifications += u32::from(feedback.cause == Cause::Notification);
         if self.closed.len() >= HANDED_IN {
             self.hand_in(&world.recorder);

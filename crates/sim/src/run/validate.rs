@@ -55,7 +55,10 @@ impl Validated {
         transport.shaping.fit(gap).map_err(|error| SimError::Transport(error.within("shaping")))?;
         let named_channels = measure.check(network).map_err(SimError::Measure)?;
         let traced = match &measure.trace {
-            Some(trace) => Some((Arc::new(trace.clone()), trace.check(network).map_err(SimError::Measure)?)),
+            Some(trace) => {
+                let channels = trace.check(network).map_err(SimError::Measure)?;
+                Some((Arc::new(trace.clone().by_ports(plan.rails.as_deref())), channels))
+            }
             None => None,
         };
         if routing.needs_every_ack() && !transport.acknowledges_each() {
