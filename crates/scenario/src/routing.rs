@@ -30,7 +30,7 @@ pub(crate) struct RoutingFields {
     /// Largest number of flows that a switch remembers; absent: no limit. While the table is full, packets of further flows are hashed.
     #[serde(default)]
     max_flow_entries: Option<u32>,
-    /// One host in so many, beginning with host 0, stays out of the scheme: each of its flows keeps one path, as under ECMP. Absent: all take part. For schemes whose hosts draw entropy values or
+    /// Every n-th host, beginning with host 0, stays out of the scheme: each of its flows keeps one path, as under ECMP. Absent: all take part. For schemes whose hosts draw entropy values or
     /// labels, and for switches that choose among minimal ports by queues or at random.
     #[serde(default)]
     ecmp_every: Option<u32>,
