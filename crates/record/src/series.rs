@@ -252,7 +252,7 @@ impl<R: SeriesRow> Gathered<R> {
 
 /// Brings rows into order, and leaves them as they are where they have one.
 fn sort<R: SeriesRow>(rows: &mut [R]) {
-    /// From so many bytes on, moving a row costs more than a list of keys.
+    /// Rows of at least this many bytes cost more to move than a list of keys.
     const LARGE: usize = 64;
     if rows.is_sorted_by_key(R::key) {
         return;
@@ -345,14 +345,13 @@ impl<R: SeriesRow + PartialEq> PartialEq for Series<R> {
     }
 }
 
-impl<R: fmt::Debug> fmt::Debug for Series<R> {
+/// Shows the rows, wherever they are kept: that depends on how many threads ran.
+impl<R: SeriesRow + fmt::Debug> fmt::Debug for Series<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("Series");
-        debug
-            .field("rows", &self.rows)
-            .field("files", &self.runs.len())
-            .field("in_memory", &self.waiting)
-            .finish()
+        match self.to_vec() {
+            Ok(rows) => rows.fmt(f),
+            Err(error) => write!(f, "{error}"),
+        }
     }
 }
 
@@ -463,6 +462,7 @@ mod tests {
             prop_assert_eq!(series.runs.is_empty(), keys.len() < run);
             prop_assert_eq!((series.len(), series.is_empty()), (keys.len() as u64, keys.is_empty()));
             prop_assert_eq!(&series, &in_memory);
+            prop_assert_eq!(format!("{series:?}"), format!("{in_memory:?}"));
             let mut expected: Vec<_> = keys.into_iter().map(sample).collect();
             expected.sort_by_key(SeriesRow::key);
             prop_assert_eq!(series.to_vec().unwrap(), expected);
