@@ -283,10 +283,7 @@ impl Faults {
         }
         let bonded = rails.filter(|rails| rails.bond().is_some());
         let is_dead = |port| self.dead.contains(&port);
-        let has_other_ports = |host| bonded.is_some_and(|rails| rails.has_live_port(host, is_dead));
-        let needs_hosts = links.iter().filter_map(|&link| host(link)).any(|host| !has_other_ports(host));
-        let needs_hosts =
-            needs_hosts || takes_hosts && bonded.is_some_and(|rails| !rails.share_planes(is_dead));
+        let needs_hosts = takes_hosts && !bonded.is_some_and(|rails| rails.share_planes(is_dead));
         let takes_others = links.iter().any(|&link| host(link).is_none());
         if takes_hosts && is_told {
             let expected = "\"silence\" where a host's own link is cut, as no path gets around that";

@@ -214,9 +214,11 @@ impl Model for World {
                 Duties::Observed => take!(AtSwitch::<Drops<true>>::new(self, switch, id)),
                 Duties::Trims => take!(AtSwitch::<Trims>::new(self, switch, id)),
                 Duties::Lossless => take!(AtSwitch::<KeepsAll>::new(self, switch, id)),
-                Duties::Routes => by_queueing!(self.rules, Q => take!(AtRoutes::<Q>::new(self, switch, id))),
+                Duties::Routes => {
+                    by_queueing!(self.rules, Q => take!(AtProtocols::<Q, true>::new(self, switch, id)))
+                }
                 Duties::Special => {
-                    by_queueing!(self.rules, Q => take!(AtSpecial::<Q>::new(self, switch, id)))
+                    by_queueing!(self.rules, Q => take!(AtProtocols::<Q, false>::new(self, switch, id)))
                 }
             },
             Node::Host(host) => host.handle(&mut Ctx::new(self, id, at, out), message),
@@ -315,24 +317,26 @@ impl<Q: Queueing> Handler<World> for AtSwitch<'_, Q> {
     }
 }
 
-/// A switch in whose routes protocols have a part.
-struct AtRoutes<'a, Q> {
+/// A switch with protocols, or any other that is no [`AtSwitch`]. `ONLY_ROUTES`: protocols take part in its routes, and nothing else is special.
+struct AtProtocols<'a, Q, const ONLY_ROUTES: bool> {
     world: &'a World,
     switch: &'a mut Switch,
     id: NodeIndex,
     queueing: PhantomData<Q>,
 }
 
-impl<'a, Q> AtRoutes<'a, Q> {
+impl<'a, Q, const ONLY_ROUTES: bool> AtProtocols<'a, Q, ONLY_ROUTES> {
     fn new(world: &'a World, switch: &'a mut Switch, id: NodeIndex) -> Self {
-        AtRoutes { world, switch, id, queueing: PhantomData }
+        AtProtocols { world, switch, id, queueing: PhantomData }
     }
 }
 
-impl<Q: Queueing> Handler<World> for AtRoutes<'_, Q> {
+impl<Q: Queueing, const ONLY_ROUTES: bool> Handler<World> for AtProtocols<'_, Q, ONLY_ROUTES> {
     #[inline(always)]
     fn prepare(&mut self, messages: impl Unhandled<World>) {
-        self.switch.prepare_read(self.world, messages);
+        if ONLY_ROUTES {
+            self.switch.prepare_read(self.world, messages);
+        }
     }
 
     #[inline(always)]
@@ -345,39 +349,9 @@ impl<Q: Queueing> Handler<World> for AtRoutes<'_, Q> {
     ) {
         let ctx = &mut Ctx::new(self.world, self.id, at, out);
         match message {
-            Message::Packet(packet) => self.switch.forward_routed::<Q>(ctx, packet, hint),
-            timer => self.switch.on_timer(&mut ctx.again(), timer),
-        }
-    }
-}
-
-/// Any other switch.
-struct AtSpecial<'a, Q> {
-    world: &'a World,
-    switch: &'a mut Switch,
-    id: NodeIndex,
-    queueing: PhantomData<Q>,
-}
-
-impl<'a, Q> AtSpecial<'a, Q> {
-    fn new(world: &'a World, switch: &'a mut Switch, id: NodeIndex) -> Self {
-        AtSpecial { world, switch, id, queueing: PhantomData }
-    }
-}
-
-impl<Q: Queueing> Handler<World> for AtSpecial<'_, Q> {
-    #[inline(always)]
-    fn handle(
-        &mut self,
-        Due { at, .. }: Due,
-        message: &mut Message,
-        _: NextHopHint,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let ctx = &mut Ctx::new(self.world, self.id, at, out);
-        match message {
+            Message::Packet(packet) if ONLY_ROUTES => self.switch.forward_routed::<Q>(ctx, packet, hint),
             Message::Packet(packet) => self.switch.forward_specially::<Q>(ctx, packet),
-            timer => self.switch.on_timer(ctx, timer),
+            timer => self.switch.on_timer(&mut ctx.again(), timer),
         }
     }
 }
@@ -459,14 +433,14 @@ fn run_routes_batch<Q: Queueing>(
     id: NodeIndex,
     batch: impl Batch<World>,
 ) {
-    batch.run(&mut AtRoutes::<Q>::new(world, switch, id));
+    batch.run(&mut AtProtocols::<Q, true>::new(world, switch, id));
 }
 
 #[inline(never)]
 fn run_rare_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     match node {
         Node::Switch(switch) => {
-            by_queueing!(world.rules, Q => batch.run(&mut AtSpecial::<Q>::new(world, switch, id)));
+            by_queueing!(world.rules, Q => batch.run(&mut AtProtocols::<Q, false>::new(world, switch, id)));
         }
         Node::Untouched => run_first_batch(world, node, id, batch),
         Node::Server(server) => batch.run(&mut AtServer { world, server, id }),

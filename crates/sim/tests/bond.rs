@@ -27,7 +27,7 @@ const PACKET: u64 = 166_400;
 const SELECTIONS: [PortSelection; 4] =
     [PortSelection::Flow, PortSelection::RoundRobin, PortSelection::Entropy, PortSelection::LeastLoaded];
 
-/// Servers with a NIC of so many ports.
+/// Servers with one NIC of this many ports.
 fn bonded(planes: u32, port_selection: PortSelection) -> Servers {
     let bond = Bond { port_selection, failover_after: Time::from_us(20) };
     Servers { nics: 1, planes, bond: Some(bond), ..Servers::default() }

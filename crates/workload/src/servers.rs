@@ -515,12 +515,6 @@ impl Rails {
         self.order[(self.place[host as usize] - self.port(host)) as usize]
     }
 
-    /// Whether the rail of a host of the network has a port that is not dead.
-    pub fn has_live_port(&self, host: HostId, is_dead: impl Fn(HostId) -> bool) -> bool {
-        let (endpoint, rail) = self.endpoint(host);
-        self.hosts(endpoint, rail).iter().any(|&port| !is_dead(port))
-    }
-
     /// Whether any two NICs of a rail have a plane in common in which neither port is dead.
     pub fn share_planes(&self, is_dead: impl Fn(HostId) -> bool) -> bool {
         (0..self.rails()).all(|rail| {

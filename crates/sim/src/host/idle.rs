@@ -10,7 +10,7 @@ pub(crate) struct Idle {
     pub(crate) dst: HostId,
     pub(crate) bytes: Bytes,
     pub(crate) facts: PathFacts,
-    /// Of a flow of so many bytes.
+    /// Completion time of a flow of `bytes` bytes.
     pub(crate) ideal_fct: Time,
     /// From sending an answer to its arrival.
     pub(crate) answer: Time,

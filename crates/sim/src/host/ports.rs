@@ -15,7 +15,7 @@ use crate::host::send_queue::Next;
 use crate::message::Message;
 
 impl Host {
-    /// A packet has come by a port.
+    /// A packet has arrived at a port.
     pub(crate) fn note_port(&mut self, port: u16) {
         if let Some(port_selector) = self.port_selector.as_mut().filter(|ports| port < ports.count) {
             port_selector.arrived = port;

@@ -8,7 +8,7 @@ use netloom_routing::Forwarding;
 use netloom_routing::channels::VcRule;
 use netloom_topology::{ChannelId, Network, NodeId};
 use netloom_units::{Bytes, Invalid, Time, narrow, random};
-use netloom_workload::{HostWork, Plan};
+use netloom_workload::{HostWork, Notes, Plan};
 use rand::Rng;
 
 use crate::channel::channel_name;
@@ -48,12 +48,7 @@ impl Simulation {
         let vcs = virtual_channels(&fabric, &network, vc_rule, &routes)?;
         let rules = Rules::new(&fabric, largest, vcs).with_seed(seed);
         let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
-        if measure.activities {
-            plan.note_activities();
-        }
-        if measure.operations {
-            plan.note_operations();
-        }
+        plan.keep_notes(Notes { activities: measure.activities, operations: measure.operations });
         let recorder = Recorder::new(&measure, plan.load_until());
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
         let sack_bytes = transport.reliability.facts().sack_bytes;

@@ -77,7 +77,7 @@ impl Queueing for Trims {
             Some(to) => to,
             None => switch.choose_port_queue(&mut ctx.again(), packet),
         };
-        trim_or_enqueue(switch, ctx, to, packet);
+        Trims::enqueue(switch, ctx, to, packet);
     }
 
     #[inline(always)]
@@ -87,22 +87,11 @@ impl Queueing for Trims {
         to: PortQueue,
         packet: &mut Packet,
     ) {
-        trim_or_enqueue(switch, ctx, to, packet);
-    }
-}
-
-/// Puts a packet into a queue where packets are trimmed.
-#[inline(always)]
-fn trim_or_enqueue(
-    switch: &mut Switch,
-    ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-    to: PortQueue,
-    packet: &mut Packet,
-) {
-    let (Switch { ports, random, .. }, rules) = (&mut *switch, &ctx.world.rules);
-    let fate = ports.enqueue_or_trim(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
-    if fate == Fate::Returned {
-        switch.send_back(&mut ctx.again(), packet);
+        let (Switch { ports, random, .. }, rules) = (&mut *switch, &ctx.world.rules);
+        let fate = ports.enqueue_or_trim(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
+        if fate == Fate::Returned {
+            switch.send_back(&mut ctx.again(), packet);
+        }
     }
 }
 
