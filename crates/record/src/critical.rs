@@ -25,8 +25,8 @@ pub struct CriticalStep {
     pub end: Time,
     /// The operation of `rank`.
     pub operation: u32,
-    /// The collective operation that it is a part of.
-    pub collective: Option<u64>,
+    /// The collective operation that it is a part of: its name or else what it does.
+    pub collective: Option<Arc<str>>,
     /// Of a message: its flow.
     pub message: Option<CriticalMessage>,
 }
@@ -98,65 +98,79 @@ pub enum CriticalError {
     Misfit(&'static str),
 }
 
-/// The steps of a repetition of a job, in order of time. `operations`, `ranks` and `flows` are those of the whole run.
-///
-/// # Errors
-/// If its operations were not recorded, or not all of them had ended; if the tables do not fit each other.
-pub fn critical_path(
-    (job, repetition): (u16, u32),
-    operations: &[OperationRecord],
-    ranks: &[RankRecord],
-    flows: &[FlowRecord],
-) -> Result<Vec<CriticalStep>, CriticalError> {
-    let of_job: Vec<&OperationRecord> = operations.iter().filter(|operation| operation.job == job).collect();
-    let of_repetition = of_job.iter().filter(|operation| operation.repetition == repetition);
-    let last = of_repetition.clone().max_by_key(|operation| (operation.end, operation.start));
-    let Some(last) = last else { return Err(CriticalError::Nothing { job, repetition }) };
-    let its_ranks = ranks.iter().filter(|rank| rank.job == job && rank.repetition == repetition);
-    let has_ended = its_ranks.clone().all(|rank| rank.end.is_some());
-    if !has_ended || of_repetition.clone().any(|operation| operation.end.is_none()) {
-        return Err(CriticalError::Unfinished(repetition));
-    }
-    let program = Program {
-        by_number: of_job
-            .iter()
-            .map(|operation| {
-                ((operation.rank, operation.repetition, u64::from(operation.operation)), *operation)
-            })
-            .collect(),
-        sends: of_job
-            .iter()
-            .filter(|operation| &*operation.kind == "send")
-            .filter_map(|operation| Some(((operation.src?, operation.flow?), *operation)))
-            .collect(),
-        flows: flows.iter().map(|flow| ((u64::from(flow.src), u64::from(flow.flow)), flow)).collect(),
-    };
-    let mut steps = program.follow(last)?;
-    let begins = its_ranks.map(|rank| rank.start).min();
-    if let Some((begins, first)) =
-        begins.zip(steps.first().cloned()).filter(|(begins, first)| *begins < first.start)
-    {
-        let late = CriticalStep {
-            kind: CriticalKind::LateStart,
-            start: begins,
-            end: first.start,
-            collective: None,
-            message: None,
-            ..first
-        };
-        steps.insert(0, late);
-    }
-    Ok(steps)
-}
-
-struct Program<'a> {
-    by_number: HashMap<(u32, u32, u64), &'a OperationRecord>,
+/// The operations of a run, and what is known of what they waited for.
+#[derive(Debug)]
+pub struct CriticalPaths<'a> {
+    operations: &'a [OperationRecord],
+    ranks: &'a [RankRecord],
+    /// By job, rank, repetition and number.
+    by_number: HashMap<(u16, u32, u32, u64), &'a OperationRecord>,
+    /// By the message's source and its number there.
     sends: HashMap<(u64, u64), &'a OperationRecord>,
+    /// Likewise.
     flows: HashMap<(u64, u64), &'a FlowRecord>,
+    /// By job and number: what collective operations are called, or else what they do.
+    collectives: HashMap<(u16, u64), &'a Arc<str>>,
 }
 
-impl<'a> Program<'a> {
-    /// Goes back from the end of an operation.
+impl<'a> CriticalPaths<'a> {
+    /// Takes the tables of a whole run.
+    pub fn new(
+        operations: &'a [OperationRecord],
+        ranks: &'a [RankRecord],
+        flows: &'a [FlowRecord],
+        collectives: &'a [CollectiveRecord],
+    ) -> Self {
+        let number = |of: &OperationRecord| (of.job, of.rank, of.repetition, u64::from(of.operation));
+        let sends = operations.iter().filter(|operation| &*operation.kind == "send");
+        let name = |of: &'a CollectiveRecord| if of.name.is_empty() { &of.operation } else { &of.name };
+        CriticalPaths {
+            operations,
+            ranks,
+            by_number: operations.iter().map(|operation| (number(operation), operation)).collect(),
+            sends: sends.filter_map(|send| Some(((send.src?, send.flow?), send))).collect(),
+            flows: flows.iter().map(|flow| ((flow.src.into(), flow.flow.into()), flow)).collect(),
+            collectives: collectives.iter().map(|of| ((of.job, of.collective.into()), name(of))).collect(),
+        }
+    }
+
+    /// The steps of a repetition of a job, in order of time.
+    ///
+    /// # Errors
+    /// If its operations were not recorded, or not all of them had ended; if the tables do not fit each other.
+    pub fn of(&self, job: u16, repetition: u32) -> Result<Vec<CriticalStep>, CriticalError> {
+        let is_its =
+            |operation: &&OperationRecord| (operation.job, operation.repetition) == (job, repetition);
+        let of_repetition = || self.operations.iter().filter(is_its);
+        let last = of_repetition().max_by_key(|operation| (operation.end, operation.start));
+        let last = last.ok_or(CriticalError::Nothing { job, repetition })?;
+        let its_ranks = || self.ranks.iter().filter(|rank| (rank.job, rank.repetition) == (job, repetition));
+        if its_ranks().any(|rank| rank.end.is_none())
+            || of_repetition().any(|operation| operation.end.is_none())
+        {
+            return Err(CriticalError::Unfinished(repetition));
+        }
+        let mut steps = self.follow(last)?;
+        let begins = its_ranks().map(|rank| rank.start).min();
+        if let Some((start, first)) =
+            begins.zip(steps.last().cloned()).filter(|(begins, first)| *begins < first.start)
+        {
+            let (kind, end) = (CriticalKind::LateStart, first.start);
+            steps.push(CriticalStep { kind, start, end, collective: None, message: None, ..first });
+        }
+        steps.reverse();
+        Ok(steps)
+    }
+
+    /// The operation that let another one begin; `None` if that began with the repetition.
+    fn before(&self, operation: &OperationRecord) -> Result<Option<&'a OperationRecord>, CriticalError> {
+        let OperationRecord { job, rank, repetition, after, .. } = *operation;
+        let Some(after) = after else { return Ok(None) };
+        let before = self.by_number.get(&(job, rank, repetition, after)).copied();
+        before.map(Some).ok_or(CriticalError::Misfit("an operation began after one that is missing"))
+    }
+
+    /// Goes back from the end of an operation: the steps, the last one first.
     fn follow(&self, last: &'a OperationRecord) -> Result<Vec<CriticalStep>, CriticalError> {
         let mut steps = Vec::new();
         let mut at = last.end.unwrap_or(last.start);
@@ -167,21 +181,15 @@ impl<'a> Program<'a> {
             if is_ended {
                 (operation, at) = self.before_end(operation, at, &mut steps)?;
             }
-            let Some(after) = operation.after else { break };
-            let key = (operation.rank, operation.repetition, after);
-            let before = self
-                .by_number
-                .get(&key)
-                .ok_or(CriticalError::Misfit("an operation began after one that is missing"))?;
+            let Some(before) = self.before(operation)? else { break };
             is_ended = before.end == Some(at);
             if !is_ended {
                 // It began then, or left its CPU then.
-                add(&mut steps, before, CriticalKind::Overhead, (before.start, at), None);
+                self.add(&mut steps, before, CriticalKind::Overhead, (before.start, at), None);
                 at = before.start;
             }
             operation = before;
         }
-        steps.reverse();
         Ok(steps)
     }
 
@@ -199,25 +207,23 @@ impl<'a> Program<'a> {
                 let (send, flow) =
                     self.sends.get(&message).zip(self.flows.get(&message)).ok_or(misfit.clone())?;
                 let arrived = flow.start + flow.fct.ok_or(misfit)?;
-                add(steps, operation, CriticalKind::Overhead, (arrived, at), None);
-                add(steps, send, CriticalKind::Message, (flow.start, arrived.min(at)), Some(flow));
-                add(steps, send, CriticalKind::Overhead, (send.start, flow.start), None);
+                self.add(steps, operation, CriticalKind::Overhead, (arrived, at), None);
+                self.add(steps, send, CriticalKind::Message, (flow.start, arrived.min(at)), Some(flow));
+                self.add(steps, send, CriticalKind::Overhead, (send.start, flow.start), None);
                 Ok((send, send.start))
             }
             ("receive", None) => {
-                let before = operation
-                    .after
-                    .and_then(|after| self.by_number.get(&(operation.rank, operation.repetition, after)));
+                let before = self.before(operation)?;
                 let own = before.filter(|before| &*before.kind == "send" && before.src.is_none());
-                match own.and_then(|send| Some((*send, send.end?))) {
+                match own.and_then(|send| Some((send, send.end?))) {
                     // A message to oneself came with its send.
                     Some((send, sent)) if sent > operation.start => {
-                        add(steps, operation, CriticalKind::Overhead, (sent, at), None);
+                        self.add(steps, operation, CriticalKind::Overhead, (sent, at), None);
                         self.before_end(send, sent, steps)
                     }
                     // The message had arrived before.
                     _ => {
-                        add(steps, operation, CriticalKind::Overhead, (operation.start, at), None);
+                        self.add(steps, operation, CriticalKind::Overhead, (operation.start, at), None);
                         Ok((operation, operation.start))
                     }
                 }
@@ -225,48 +231,50 @@ impl<'a> Program<'a> {
             ("send", message) => {
                 let flow = message.and_then(|message| self.flows.get(&message)).copied();
                 let handed_over = flow.map_or(at, |flow| flow.start.min(at));
-                add(steps, operation, CriticalKind::Sending, (handed_over, at), flow);
-                add(steps, operation, CriticalKind::Overhead, (operation.start, handed_over), None);
+                self.add(steps, operation, CriticalKind::Sending, (handed_over, at), flow);
+                self.add(steps, operation, CriticalKind::Overhead, (operation.start, handed_over), None);
                 Ok((operation, operation.start))
             }
             (kind, _) => {
                 let is_computation = kind == "computation";
                 let kind =
                     if is_computation { CriticalKind::Computation } else { CriticalKind::IdealCommunication };
-                add(steps, operation, kind, (operation.start, at), None);
+                self.add(steps, operation, kind, (operation.start, at), None);
                 Ok((operation, operation.start))
             }
         }
     }
-}
 
-/// Adds a step before those that are there, if it lasts.
-fn add(
-    steps: &mut Vec<CriticalStep>,
-    operation: &OperationRecord,
-    kind: CriticalKind,
-    (start, end): (Time, Time),
-    flow: Option<&FlowRecord>,
-) {
-    if start >= end {
-        return;
+    /// Adds the step that comes before those that are there, if it lasts.
+    fn add(
+        &self,
+        steps: &mut Vec<CriticalStep>,
+        operation: &OperationRecord,
+        kind: CriticalKind,
+        (start, end): (Time, Time),
+        flow: Option<&FlowRecord>,
+    ) {
+        if start >= end {
+            return;
+        }
+        let message = |flow: &FlowRecord| CriticalMessage {
+            src: flow.src,
+            dst: flow.dst,
+            flow: flow.flow,
+            bytes: flow.bytes,
+            ideal: flow.ideal_fct,
+        };
+        let name = |number| self.collectives.get(&(operation.job, number)).map(|&name| Arc::clone(name));
+        steps.push(CriticalStep {
+            rank: operation.rank,
+            kind,
+            start,
+            end,
+            operation: operation.operation,
+            collective: operation.collective.and_then(name),
+            message: flow.map(message),
+        });
     }
-    let message = |flow: &FlowRecord| CriticalMessage {
-        src: flow.src,
-        dst: flow.dst,
-        flow: flow.flow,
-        bytes: flow.bytes,
-        ideal: flow.ideal_fct,
-    };
-    steps.push(CriticalStep {
-        rank: operation.rank,
-        kind,
-        start,
-        end,
-        operation: operation.operation,
-        collective: operation.collective,
-        message: flow.map(message),
-    });
 }
 
 /// What a part of a critical path comes to, by what it is made of.
@@ -284,23 +292,15 @@ pub struct CriticalSum {
     pub steps: usize,
 }
 
-/// What the collective operations of a job are called, or else what they do, by their number.
-pub fn collective_names(job: u16, collectives: &[CollectiveRecord]) -> HashMap<u64, Arc<str>> {
-    let of_job = collectives.iter().filter(|collective| collective.job == job);
-    let name =
-        |of: &CollectiveRecord| if of.name.is_empty() { of.operation.clone() } else { of.name.clone() };
-    of_job.map(|collective| (collective.collective.into(), name(collective))).collect()
-}
-
-/// The sums of a path, the longest first. `collectives` are the names of collective operations by their number.
-pub fn critical_sums(steps: &[CriticalStep], collectives: &HashMap<u64, Arc<str>>) -> Vec<CriticalSum> {
+/// The sums of a path, the longest first.
+pub fn critical_sums(steps: &[CriticalStep]) -> Vec<CriticalSum> {
     let mut sums: Vec<CriticalSum> = Vec::new();
     for step in steps {
-        let collective = step.collective.and_then(|number| collectives.get(&number)).cloned();
-        let at = sums.iter().position(|sum| sum.kind == step.kind && sum.collective == collective);
+        let at = sums.iter().position(|sum| (sum.kind, &sum.collective) == (step.kind, &step.collective));
         let at = at.unwrap_or_else(|| {
             let is_message = matches!(step.kind, CriticalKind::Message);
             let ideal = is_message.then_some(Time::ZERO);
+            let collective = step.collective.clone();
             sums.push(CriticalSum { kind: step.kind, collective, time: Time::ZERO, ideal, steps: 0 });
             sums.len() - 1
         });

@@ -71,8 +71,7 @@ pub mod whole;
 
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
 pub use critical::{
-    CriticalError, CriticalKind, CriticalMessage, CriticalStep, CriticalSum, collective_names, critical_path,
-    critical_sums,
+    CriticalError, CriticalKind, CriticalMessage, CriticalPaths, CriticalStep, CriticalSum, critical_sums,
 };
 pub use estimate::Estimate;
 pub use jobs::{

@@ -1,6 +1,6 @@
 //! What the time of jobs consists of, where a run has kept its operations.
 
-use netloom_record::{Outcome, OutcomeError, collective_names, critical_path, critical_sums};
+use netloom_record::{CriticalPaths, Outcome, OutcomeError, critical_sums};
 use serde::Serialize;
 
 use crate::curve::round;
@@ -28,10 +28,11 @@ pub(crate) fn critical_parts(outcome: &Outcome) -> Result<Vec<CriticalPart>, Out
         return Ok(Vec::new());
     }
     let (ranks, flows, collectives) = (outcome.ranks()?, outcome.flows()?, outcome.collectives()?);
+    let paths = CriticalPaths::new(&operations, &ranks, &flows, &collectives);
     let mut parts = Vec::new();
     for (number, job) in (0..).zip(outcome.summary.jobs.keys()) {
-        let Ok(steps) = critical_path((number, 0), &operations, &ranks, &flows) else { continue };
-        let sums = critical_sums(&steps, &collective_names(number, &collectives));
+        let Ok(steps) = paths.of(number, 0) else { continue };
+        let sums = critical_sums(&steps);
         let whole: u64 = sums.iter().map(|sum| sum.time.0).sum();
         parts.extend(sums.into_iter().map(|sum| CriticalPart {
             job: job.clone(),

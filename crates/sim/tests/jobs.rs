@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use netloom_record::{ActivityRecord, CriticalKind, CriticalStep, FlowRecord, Records, critical_path};
+use netloom_record::{ActivityRecord, CriticalKind, CriticalPaths, CriticalStep, FlowRecord, Records};
 use netloom_routing::preset;
 use netloom_sim::{SimConfig, Simulation};
 use netloom_topology::Network;
@@ -123,7 +123,9 @@ fn activities_make_up_the_time_of_ranks() {
 /// The critical path of a repetition, which has no gaps and ends with the repetition.
 fn path_of(records: &Records, job: u16, repetition: u32) -> Vec<CriticalStep> {
     let jobs = &records.jobs;
-    let steps = critical_path((job, repetition), &jobs.operations, &jobs.ranks, &records.flows).unwrap();
+    let steps = CriticalPaths::new(&jobs.operations, &jobs.ranks, &records.flows, &jobs.collectives)
+        .of(job, repetition)
+        .unwrap();
     assert!(steps.windows(2).all(|pair| pair[0].end == pair[1].start), "a gap: {steps:?}");
     let ranks: Vec<_> =
         jobs.ranks.iter().filter(|rank| (rank.job, rank.repetition) == (job, repetition)).collect();

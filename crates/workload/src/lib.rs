@@ -67,7 +67,7 @@ pub use options::{Destination, Options, Placement};
 pub use pattern::*;
 pub use plan::{Analytical, HostWork, JobPlan, Message, Overlap, Plan, PlanContext, Workload, find_stall};
 pub use program::{
-    Action, Activity, ActivityKind, CollectiveInfo, CollectiveKind, CollectiveLog, OperationKind,
+    Action, Activity, ActivityKind, CollectiveInfo, CollectiveKind, CollectiveLog, Notes, OperationKind,
     OperationLog, RankEnds, RankLog, RoundLog, Wait,
 };
 pub use servers::{NicSelection, Rails, ScaleUp, ScaleUpWiring, Servers, Wiring};

@@ -19,7 +19,8 @@ use crate::closed::Closed;
 use crate::frames::Frames;
 use crate::merge::Merge;
 use crate::program::{
-    Action, CollectiveInfo, JobRank, Placed, Program, RankEnds, RankLog, RankWork, Runner, Slowness, describe,
+    Action, CollectiveInfo, JobRank, Notes, Placed, Program, RankEnds, RankLog, RankWork, Runner, Slowness,
+    describe,
 };
 use crate::servers::{Endpoints, Rails};
 use crate::{Options, Pattern, WorkloadError};
@@ -206,14 +207,10 @@ pub struct Overlap {
 }
 
 impl Plan {
-    /// Has the ranks of programs keep what they do when, in [`RankLog::activities`].
-    pub fn note_activities(&mut self) {
-        self.hosts.iter_mut().for_each(HostWork::note_activities);
-    }
-
-    /// Has the ranks of programs keep what becomes of each operation, in [`RankLog::operations`].
-    pub fn note_operations(&mut self) {
-        self.hosts.iter_mut().for_each(HostWork::note_operations);
+    /// Has the ranks of programs keep more than they always do. Ranks of training jobs have neither: their accelerator, CPU and network are busy at the same
+    /// time, and their operations are not known before.
+    pub fn keep_notes(&mut self, notes: Notes) {
+        self.hosts.iter_mut().for_each(|host| host.keep_notes(notes));
     }
 
     /// A plan whose messages are all of one group.
@@ -464,14 +461,12 @@ impl HostWork {
         self.each_rank(&mut |rank| rank.slow_down(slow));
     }
 
-    /// Keeps what the ranks of its programs do when.
-    fn note_activities(&mut self) {
-        self.each_rank(&mut RankWork::note_activities);
-    }
-
-    /// Keeps what becomes of their operations.
-    fn note_operations(&mut self) {
-        self.each_rank(&mut RankWork::note_operations);
+    fn keep_notes(&mut self, notes: Notes) {
+        self.each_rank(&mut |rank| {
+            if let RankWork::Program(program) = rank {
+                program.keep_notes(notes);
+            }
+        });
     }
 
     fn each_rank(&mut self, call: &mut dyn FnMut(&mut RankWork)) {

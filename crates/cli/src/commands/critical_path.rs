@@ -1,12 +1,11 @@
 //! `netloom critical-path`: what the time of a job consists of.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::io::Write;
-use std::sync::Arc;
 
 use netloom_record::{
-    CriticalError, CriticalKind, CriticalStep, CriticalSum, OperationRecord, Outcome, collective_names,
-    critical_path, critical_sums,
+    CriticalError, CriticalKind, CriticalPaths, CriticalStep, CriticalSum, OperationRecord, Outcome,
+    critical_sums,
 };
 use netloom_scenario::{Problem, Scenario};
 use netloom_units::Time;
@@ -22,8 +21,9 @@ pub(crate) fn critical_path_of(args: &CriticalPathArgs) -> Result<(), Failure> {
     let outcome = Outcome::read(&args.dir)?;
     let operations = outcome.operations()?;
     let (job, name) = job(args, &outcome, &operations)?;
-    let steps = critical_path((job, args.repetition), &operations, &outcome.ranks()?, &outcome.flows()?);
-    let steps = steps.map_err(|error| match error {
+    let (ranks, flows, collectives) = (outcome.ranks()?, outcome.flows()?, outcome.collectives()?);
+    let paths = CriticalPaths::new(&operations, &ranks, &flows, &collectives);
+    let steps = paths.of(job, args.repetition).map_err(|error| match error {
         CriticalError::Nothing { .. } if args.repetition > 0 => {
             let message =
                 format!("expected a repetition of which operations were recorded, found {}", args.repetition);
@@ -35,15 +35,14 @@ pub(crate) fn critical_path_of(args: &CriticalPathArgs) -> Result<(), Failure> {
         )),
         error => Failure::Output(format!("{}: {name}: {error}", args.dir.display())),
     })?;
-    let names = collective_names(job, &outcome.collectives()?);
-    let sums = critical_sums(&steps, &names);
+    let sums = critical_sums(&steps);
     let mut out = show::out();
     if args.json {
         let text = json!({
             "job": name,
             "repetition": args.repetition,
             "parts": sums.iter().map(sum_as_json).collect::<Vec<_>>(),
-            "steps": steps.iter().map(|step| step_as_json(step, &names)).collect::<Vec<_>>(),
+            "steps": steps.iter().map(step_as_json).collect::<Vec<_>>(),
         });
         writeln!(out, "{text:#}")?;
         return Ok(());
@@ -58,7 +57,7 @@ pub(crate) fn critical_path_of(args: &CriticalPathArgs) -> Result<(), Failure> {
     );
     writeln!(out, "{}", show::wrap(&head, 0))?;
     writeln!(out, "\n{}", show::table(sums_as_rows(&sums, whole)))?;
-    writeln!(out, "\n{}", show::table(longest(&steps, &names, end, args.longest)))?;
+    writeln!(out, "\n{}", show::table(longest(&steps, end, args.longest)))?;
     Ok(())
 }
 
@@ -116,12 +115,7 @@ fn sums_as_rows(sums: &[CriticalSum], whole: Time) -> Vec<Vec<String>> {
 }
 
 /// The longest steps, in order of time.
-fn longest(
-    steps: &[CriticalStep],
-    names: &HashMap<u64, Arc<str>>,
-    end: &str,
-    most: usize,
-) -> Vec<Vec<String>> {
+fn longest(steps: &[CriticalStep], end: &str, most: usize) -> Vec<Vec<String>> {
     let mut longest: Vec<&CriticalStep> = steps.iter().collect();
     longest.sort_by_key(|step| (std::cmp::Reverse(step.end - step.start), step.start));
     longest.truncate(most);
@@ -138,7 +132,7 @@ fn longest(
         });
         vec![
             step.kind.name().to_owned(),
-            collective(step, names),
+            step.collective.as_deref().unwrap_or_default().to_owned(),
             step.rank.to_string(),
             show::time(step.start.as_secs_f64()),
             show::time((step.end - step.start).as_secs_f64()),
@@ -148,10 +142,6 @@ fn longest(
     std::iter::once(head.map(str::to_owned).to_vec()).chain(longest.iter().map(row)).collect()
 }
 
-fn collective(step: &CriticalStep, names: &HashMap<u64, Arc<str>>) -> String {
-    step.collective.and_then(|number| names.get(&number)).map_or(String::new(), ToString::to_string)
-}
-
 fn sum_as_json(sum: &CriticalSum) -> Value {
     json!({
         "what": sum.kind.name(), "of": sum.collective.as_deref(), "time_ps": sum.time.0, "idle_ps": sum.ideal.map(|ideal| ideal.0),
@@ -159,12 +149,12 @@ fn sum_as_json(sum: &CriticalSum) -> Value {
     })
 }
 
-fn step_as_json(step: &CriticalStep, names: &HashMap<u64, Arc<str>>) -> Value {
+fn step_as_json(step: &CriticalStep) -> Value {
     let message = step.message.map(|message| {
         json!({ "src": message.src, "dst": message.dst, "flow": message.flow, "bytes": message.bytes, "idle_ps": message.ideal.0 })
     });
     json!({
-        "what": step.kind.name(), "of": step.collective.and_then(|number| names.get(&number)).map(|name| &**name), "rank": step.rank,
+        "what": step.kind.name(), "of": step.collective.as_deref(), "rank": step.rank,
         "operation": step.operation, "start_ps": step.start.0, "end_ps": step.end.0, "message": message,
     })
 }

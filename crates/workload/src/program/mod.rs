@@ -39,7 +39,7 @@ pub(crate) use build::{Accept, CheckedRank, MAX_OPS, RankBuilder, build_all, che
 pub use collectives::{CollectiveInfo, CollectiveKind};
 pub use job::RankEnds;
 pub(crate) use job::{JobRank, PlacedJob};
-pub use observer::{Activity, ActivityKind, CollectiveLog, RankLog, RoundLog, Wait};
+pub use observer::{Activity, ActivityKind, CollectiveLog, Notes, RankLog, RoundLog, Wait};
 pub use operations::{OperationKind, OperationLog};
 pub(crate) use rank::RankWork;
 pub(crate) use runner::{Runner, Slowness};

@@ -16,6 +16,15 @@ use netloom_units::{Bytes, Time, narrow};
 
 use super::operations::OperationLog;
 
+/// What ranks of programs keep in their [`RankLog`] only where it is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// [`RankLog::activities`].
+    pub activities: bool,
+    /// [`RankLog::operations`].
+    pub operations: bool,
+}
+
 /// What one rank of a job noted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankLog {
@@ -29,9 +38,9 @@ pub struct RankLog {
     pub waits: Vec<Wait>,
     /// Its parts in collective operations, in order of their beginning.
     pub collectives: Vec<CollectiveLog>,
-    /// What it did when, in order of time, where that is asked for ([`Plan::note_activities`](crate::Plan::note_activities)).
+    /// What it did when, in order of time, where that is asked for ([`Notes`]).
     pub activities: Vec<Activity>,
-    /// What became of its operations, in order of their beginning, where that is asked for ([`Plan::note_operations`](crate::Plan::note_operations)).
+    /// What became of its operations, in order of their beginning, where that is asked for ([`Notes`]).
     pub operations: Vec<OperationLog>,
 }
 
@@ -147,13 +156,13 @@ pub(super) struct Observer {
     /// The message whose arrival is the reason of the present call.
     arrived: Option<(HostId, u32)>,
     /// Whether [`RankLog::activities`] are wanted.
-    notes_activities: bool,
+    keeps_activities: bool,
 }
 
 impl Observer {
-    /// From now on every interval is kept.
-    pub(super) fn note_activities(&mut self) {
-        self.notes_activities = true;
+    /// Whether every interval is kept from now on.
+    pub(super) fn keep_activities(&mut self, are_kept: bool) {
+        self.keeps_activities = are_kept;
     }
 
     /// A CPU takes up an operation, or is done with it.
@@ -268,7 +277,7 @@ impl Observer {
                 ActivityKind::Waiting
             }
         };
-        if self.notes_activities {
+        if self.keeps_activities {
             let message = self.arrived.filter(|_| kind == ActivityKind::Waiting);
             self.log.activities.push(Activity { round: index - 1, kind, from, until: now, message });
         }

@@ -76,7 +76,7 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// Of a rank with so many operations, before its first round.
+    /// For a rank with this many operations, before its first round.
     pub(super) fn new(ops: usize) -> Self {
         Operations { log: Vec::new(), round: ANY, of_op: vec![(ANY, ANY); ops].into() }
     }

@@ -63,20 +63,6 @@ impl RankWork {
         }
     }
 
-    /// Keeps what it does when. A rank of a training job does not know: its accelerator, CPU and network are busy at the same time.
-    pub(crate) fn note_activities(&mut self) {
-        if let RankWork::Program(runner) = self {
-            runner.note_activities();
-        }
-    }
-
-    /// Keeps what becomes of each operation; a rank of a training job has none that are known before.
-    pub(crate) fn note_operations(&mut self) {
-        if let RankWork::Program(runner) = self {
-            runner.note_operations();
-        }
-    }
-
     /// Makes its calculations longer or shorter, if it is among these ranks.
     pub(crate) fn slow_down(&mut self, slow: &BTreeMap<u32, Slowness>) {
         rank!(self, rank => rank.slow_down(slow));

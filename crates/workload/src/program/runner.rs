@@ -7,7 +7,7 @@ use netloom_topology::HostId;
 use netloom_units::{Bytes, Time};
 
 use super::mailbox::{Mailbox, Queue};
-use super::observer::{Observer, RankLog};
+use super::observer::{Notes, Observer, RankLog};
 use super::operations::Operations;
 use super::stall::Waits;
 use super::{ANY, Action, Nics, Op, OpKind, Placed, RankProgram};
@@ -150,14 +150,10 @@ impl Runner {
         self.slowness = slow.get(&self.rank).cloned().map(Box::new);
     }
 
-    /// Keeps what it does when.
-    pub(crate) fn note_activities(&mut self) {
-        self.observer.note_activities();
-    }
-
-    /// Keeps what becomes of each operation.
-    pub(crate) fn note_operations(&mut self) {
-        self.operations = Some(Box::new(Operations::new(self.state.len())));
+    /// Keeps more of what it does.
+    pub(crate) fn keep_notes(&mut self, Notes { activities, operations }: Notes) {
+        self.observer.keep_activities(activities);
+        self.operations = operations.then(|| Box::new(Operations::new(self.state.len())));
     }
 
     /// Says which job it is of: `first` jobs come before those that it knew of.
