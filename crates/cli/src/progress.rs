@@ -26,10 +26,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 impl RunLine {
     /// A line for a run of this many flows, or until a time; nothing if it is to be quiet.
     pub(crate) fn new(total_flows: Option<u64>, until: Option<Time>, quiet: bool) -> Self {
-        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
-            bar.set_style(style);
-        }
+        let bar = if quiet { ProgressBar::hidden() } else { spinner() };
         RunLine { bar, started: Instant::now(), total_flows, until, shown: None }
     }
 
@@ -65,17 +62,23 @@ impl RunLine {
     }
 }
 
-/// A line that says what is being done, where nobody knows how much of it there is. It goes away with this value.
+/// With a clock and a message.
+fn spinner() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// A spinner for work of unknown length. It disappears when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct BusyLine(ProgressBar);
 
 impl BusyLine {
     /// Shows `what` and a clock.
     pub(crate) fn new(what: &'static str) -> Self {
-        let bar = ProgressBar::new_spinner().with_message(what);
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
-            bar.set_style(style);
-        }
+        let bar = spinner().with_message(what);
         bar.enable_steady_tick(2 * INTERVAL);
         BusyLine(bar)
     }

@@ -66,7 +66,7 @@ pub(crate) fn head() -> Map<String, Value> {
         "type": "integer", "minimum": 0, "maximum": i64::MAX,
     });
     let fast = json!({
-        "description": "Whether what recurs is skipped: stretches of the run that are known to be the same as stretches before them. The outcome is the same.",
+        "description": "Whether to skip parts of the run that exactly repeat earlier parts. The outcome is the same.",
         "type": "boolean", "default": false,
     });
     [("name", name), ("seed", seed), ("fast", fast)]
