@@ -55,6 +55,19 @@ pub(crate) fn strictly(warnings: &[String]) -> Failure {
     Problems(warnings.iter().map(|warning| Problem::new("--strict", warning)).collect()).into()
 }
 
+/// Prints what the command line's parser has to say, and gives the exit code: help and versions, which it breaks itself, or what is wrong with the arguments.
+pub(crate) fn answer(answer: &clap::Error) -> ExitCode {
+    if !answer.use_stderr() {
+        let _ = answer.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = answer.render();
+    let text = if is_coloured() { text.ansi().to_string() } else { text.to_string() };
+    let text = width().map_or_else(|| text.clone(), |width| show::fit_within(&text, width));
+    let _ = io::stderr().write_all(text.as_bytes());
+    ExitCode::from(2)
+}
+
 /// Prints to standard error. If nothing reads it, the exit code still says it.
 pub(crate) fn complain(text: &str) {
     let text = show::visible(text);
@@ -70,10 +83,13 @@ fn width() -> Option<usize> {
     console::Term::stderr().size_checked().map(|(_, width)| usize::from(width))
 }
 
+fn is_coloured() -> bool {
+    io::IsTerminal::is_terminal(&io::stderr())
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 fn report_problems(problems: &Problems) {
-    let is_terminal = io::IsTerminal::is_terminal(&io::stderr());
-    let is_coloured = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let renderer = if is_coloured { Renderer::styled() } else { Renderer::plain() };
+    let renderer = if is_coloured() { Renderer::styled() } else { Renderer::plain() };
     for problem in &problems.0 {
         // The renderer's own colours are control characters, too.
         let _ = writeln!(io::stderr(), "{}", render(problem, &renderer, width()));

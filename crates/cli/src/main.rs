@@ -38,7 +38,10 @@ use crate::args::{Args, Command};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let command = Args::parse().command;
+    let command = match Args::try_parse() {
+        Ok(args) => args.command,
+        Err(answer) => return failure::answer(&answer),
+    };
     if let Err(error) = netloom_units::memory::limit() {
         return Failure::from(Problem::new("", error.to_string())).report();
     }
