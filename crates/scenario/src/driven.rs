@@ -33,14 +33,14 @@ pub struct DrivenRun {
     scenario: Scenario,
     warnings: Vec<String>,
     switches: u32,
-    /// The time that the timed calls took, what they did, and how many completions have been waited for.
     spent: Duration,
-    timed_messages: u64,
-    waits: u32,
+    /// Waits for a completion to come that are taken to be as long as the last one.
+    untimed: u32,
 }
 
-/// One in so many waits for a completion is timed: a short one is little more work than looking at the clock twice.
-const TIMED: u32 = 16;
+/// After a wait for a completion that was shorter than this, so many are taken to be as long: looking at the clock twice is not much less work.
+const SHORT_WAIT: Duration = Duration::from_micros(20);
+const UNTIMED: u32 = 15;
 
 /// What a driven run leaves.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl DrivenRun {
         }
         let (warnings, switches) = (ready.warnings, ready.switches);
         let (run, spent) = (ready.simulation.drive(), Duration::ZERO);
-        Ok(DrivenRun { run, scenario, warnings, switches, spent, timed_messages: 0, waits: 0 })
+        Ok(DrivenRun { run, scenario, warnings, switches, spent, untimed: 0 })
     }
 
     /// The run as it stands.
@@ -93,17 +93,10 @@ impl DrivenRun {
 
     /// Lets something happen in the run.
     pub fn go<T>(&mut self, step: impl FnOnce(&mut Driven) -> T) -> T {
-        let (started, messages) = (Instant::now(), self.run.messages());
+        let started = Instant::now();
         let result = step(&mut self.run);
         self.spent += started.elapsed();
-        self.timed_messages += self.run.messages() - messages;
         result
-    }
-
-    /// How long the run has taken: the calls that were not timed as much for each message as those that were.
-    fn seconds(&self) -> f64 {
-        let share = self.timed_messages.max(1) as f64 / self.run.messages().max(1) as f64;
-        self.spent.as_secs_f64() / share
     }
 
     // What programs call for every message is inlined into them, as this crate is not optimised.
@@ -121,14 +114,21 @@ impl DrivenRun {
     #[inline]
     pub fn next_completion(&mut self, until: Time) -> Option<Completion> {
         // Handing one on is no work either.
-        let is_timed = !self.run.has_completion() && {
-            self.waits = self.waits.wrapping_add(1);
-            self.waits % TIMED == 1
-        };
-        match is_timed {
-            true => self.go(|run| run.next_completion(until, |_| true)),
-            false => self.run.next_completion(until, |_| true),
+        if self.run.has_completion() {
+            return self.run.next_completion(until, |_| true);
         }
+        if let Some(left) = self.untimed.checked_sub(1) {
+            self.untimed = left;
+            return self.run.next_completion(until, |_| true);
+        }
+        let before = self.spent;
+        let completion = self.go(|run| run.next_completion(until, |_| true));
+        let wait = self.spent - before;
+        if wait < SHORT_WAIT {
+            self.spent += wait * UNTIMED;
+            self.untimed = UNTIMED;
+        }
+        completion
     }
 
     /// Ends the run here and sums it up.
@@ -136,14 +136,15 @@ impl DrivenRun {
     /// # Errors
     /// If it comes to no good end, or a packet was lost track of.
     pub fn finish(self) -> Result<DrivenResult, RunError> {
-        let seconds = self.seconds();
-        let DrivenRun { run, scenario, warnings, switches, .. } = self;
+        let DrivenRun { run, scenario, warnings, switches, spent, .. } = self;
         let Finished { records, skipped, .. } = run.finish()?;
         let summary = Summary::new(&records, &summary_options(&scenario), Status::Complete)?;
         let summary = warned(&scenario, warnings, switches, summary, &records);
         let hops = records.totals.packet_hops;
-        let performance =
-            Performance { skipped, ..Performance::new(env!("CARGO_PKG_VERSION"), 1, seconds, hops) };
+        let performance = Performance {
+            skipped,
+            ..Performance::new(env!("CARGO_PKG_VERSION"), 1, spent.as_secs_f64(), hops)
+        };
         let scenario = scenario.to_toml().map_err(Problems::from)?;
         Ok(DrivenResult { scenario, ran: Ran { summary, performance }, records })
     }

@@ -199,11 +199,6 @@ impl Driven {
         self.earliest_start.max(self.now)
     }
 
-    /// How many messages of the engine, nearly all of them packets, have been handled so far.
-    pub fn messages(&self) -> u64 {
-        self.executor.messages()
-    }
-
     /// Number of hosts, or of servers, where these have several NICs.
     pub fn hosts(&self) -> u32 {
         self.world.servers.as_ref().map_or(self.world.network.hosts(), |servers| servers.rails.endpoints())

@@ -93,15 +93,6 @@ impl Executor {
         }
     }
 
-    /// Messages handled so far, timers not counted.
-    pub(super) fn messages(&self) -> u64 {
-        match &self.0 {
-            State::New { .. } => 0,
-            State::Events(steps) => steps.messages(),
-            State::Windows(session) => session.messages(),
-        }
-    }
-
     /// Sets a timer of a node.
     pub(super) fn timer(&mut self, node: NodeIndex, at: Time, message: Message) {
         match &mut self.0 {
