@@ -86,8 +86,8 @@ lint: $(VENV)/installed build
 	cargo fmt --all --check
 	cargo clippy --release --workspace --features netloom/png --all-targets --quiet -- -D warnings
 	RUSTFLAGS="--cfg loom" cargo clippy --release --package netloom-engine --lib --tests --target-dir target/loom --quiet -- -D warnings
-	$(VENV)/bin/ruff check tests python examples docs benches studies release
-	$(VENV)/bin/ruff format --check tests python examples docs benches studies release
+	$(VENV)/bin/ruff check tests python examples docs benches studies release adapters
+	$(VENV)/bin/ruff format --check tests python examples docs benches studies release adapters
 	$(VENV)/bin/codespell --ignore-words-list clos,conext,strack --skip "*.svg" docs README.md CHANGELOG.md CONTRIBUTING.md
 	$(VENV)/bin/python tests/prose.py
 

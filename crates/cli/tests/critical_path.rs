@@ -37,6 +37,29 @@ fn parts_and_steps_add_up() {
 }
 
 #[test]
+fn steps_have_the_labels_of_the_schedule() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let schedule = "num_ranks 2\nrank 0 {\nforward: calc 9000\nactivations: send 64b to 1\nactivations requires forward\n}\n\
+                    rank 1 {\ngot: recv 64b from 0\nbackward: calc 9000\nbackward requires got\n}\n";
+    std::fs::write(folder.join("step.goal"), schedule).unwrap();
+    let scenario = SCENARIO.replace(
+        "kind = \"collective\", size = \"64KiB\", compute = \"5us\"",
+        "kind = \"goal\", file = \"step.goal\"",
+    );
+    std::fs::write(folder.join("step.toml"), scenario).unwrap();
+    assert!(netloom(folder, &["run", "step.toml", "--out", "step"]).status.success());
+    let output = netloom(folder, &["critical-path", "step", "--json"]).stdout;
+    let path: Value = serde_json::from_slice(&output).unwrap();
+    let steps = path["steps"].as_array().unwrap();
+    let steps: Vec<_> =
+        steps.iter().map(|step| (step["what"].as_str().unwrap(), step["label"].as_str().unwrap())).collect();
+    assert_eq!(steps, [("computation", "forward"), ("message", "activations"), ("computation", "backward")]);
+    let table = String::from_utf8(netloom(folder, &["critical-path", "step"]).stdout).unwrap();
+    assert!(table.contains("forward") && table.contains("activations"), "{table}");
+}
+
+#[test]
 fn what_is_missing_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

@@ -301,7 +301,7 @@ proptest! {
         let model = Arc::new(Toss { latency: Time(latency), more: [Time::ZERO; 2], service: Time(300), tokens: 3, hops: 12, is_bipartite: false, is_line: false, favourite: Some(2) });
         let after = reaction + late;
         let mut steps = reference::Stepper::new(&*model, servers(seed));
-        while let Some(node) = steps.step(&model) {
+        while let Some(node) = steps.step(&model, Time::MAX) {
             let reports = std::mem::take(&mut steps.node_mut(node).reports);
             for (to, at, note) in answers(reports.into_iter().map(|at| (at, node)).collect(), after) {
                 steps.timer(to, at, note);

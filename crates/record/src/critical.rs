@@ -25,6 +25,8 @@ pub struct CriticalStep {
     pub end: Time,
     /// The operation of `rank`.
     pub operation: u32,
+    /// What the workload's file calls that operation; empty if it has no label there.
+    pub label: Arc<str>,
     /// The collective operation that it is a part of: its name or else what it does.
     pub collective: Option<Arc<str>>,
     /// Of a message: its flow.
@@ -271,6 +273,7 @@ impl<'a> CriticalPaths<'a> {
             start,
             end,
             operation: operation.operation,
+            label: operation.label.clone(),
             collective: operation.collective.and_then(name),
             message: flow.map(message),
         });

@@ -139,6 +139,8 @@ pub struct OperationRecord {
     pub collective: Option<u64>,
     /// Payload of a send.
     pub bytes: u64,
+    /// What the workload's file calls it; empty if it has no label there.
+    pub label: Arc<str>,
 }
 
 /// One collective operation in one repetition of a job.

@@ -71,6 +71,8 @@ pub struct PlanContext {
     pub until: Option<Time>,
     /// The NICs of servers that have several; absent: each host of the network is one of the workload.
     pub rails: Option<Arc<Rails>>,
+    /// Whether the labels that a file gives to operations are kept: they take memory, and only records of operations show them.
+    pub keeps_labels: bool,
 }
 
 impl PlanContext {
@@ -82,6 +84,7 @@ impl PlanContext {
             largest_message: Bytes(u64::MAX),
             until: None,
             rails: None,
+            keeps_labels: false,
         }
     }
 
@@ -183,6 +186,11 @@ impl JobPlan {
     /// The collective operations of one repetition.
     pub fn collectives(&self) -> &[CollectiveInfo] {
         self.program.as_deref().map_or(&[], Placed::collectives)
+    }
+
+    /// What an operation of a rank is called in the workload's file; empty if it has no label there, or [labels are not kept](PlanContext::keeps_labels).
+    pub fn label(&self, rank: u32, operation: u32) -> Arc<str> {
+        self.program.as_deref().map(|program| program.label(rank, operation)).unwrap_or_default()
     }
 }
 

@@ -132,7 +132,7 @@ fn longest(steps: &[CriticalStep], end: &str, most: usize) -> Vec<Vec<String>> {
         });
         vec![
             step.kind.name().to_owned(),
-            step.collective.as_deref().unwrap_or_default().to_owned(),
+            step.collective.as_deref().unwrap_or(&step.label).to_owned(),
             step.rank.to_string(),
             show::time(step.start.as_secs_f64()),
             show::time((step.end - step.start).as_secs_f64()),
@@ -155,6 +155,6 @@ fn step_as_json(step: &CriticalStep) -> Value {
     });
     json!({
         "what": step.kind.name(), "of": step.collective.as_deref(), "rank": step.rank,
-        "operation": step.operation, "start_ps": step.start.0, "end_ps": step.end.0, "message": message,
+        "operation": step.operation, "label": &*step.label, "start_ps": step.start.0, "end_ps": step.end.0, "message": message,
     })
 }

@@ -349,6 +349,7 @@ table!(OperationRecord {
     flow: Optional("flow"),
     collective: Optional("collective"),
     bytes: Plain("bytes"),
+    label: Plain("label"),
 });
 
 table!(CollectiveRecord {

@@ -122,7 +122,9 @@ fn build(scenario: &Scenario, document: &Node) -> Result<Built, Problems> {
     let rails = rails.map_err(|invalid| invalid_problem(&invalid, "servers", document))?;
     let largest_message = scenario.transport.largest_message();
     let (rails, until) = (rails.map(Arc::new), scenario.measure.until);
-    let context = PlanContext { largest_message, until, rails, ..PlanContext::new(scenario.seed) };
+    let keeps_labels = scenario.measure.operations;
+    let context =
+        PlanContext { largest_message, until, rails, keeps_labels, ..PlanContext::new(scenario.seed) };
     let plan =
         scenario.workload.plan(&network, &context).map_err(|error| workload_problem(&error, document))?;
     let plan =

@@ -23,7 +23,8 @@ impl Host {
 
     /// Takes a flow out, which is `done` or given up; returns what is known of it here.
     pub(crate) fn end(&mut self, slot: u32, done: Option<Time>) -> Option<(FlowRecord, Vec<GapRecord>)> {
-        let flow = self.flows[slot as usize].take()?;
+        // Looked at where it is: a flow is large.
+        let flow = self.flows[slot as usize].as_ref()?;
         if let Some(meters) = &mut self.meters {
             meters.end(slot);
         }
@@ -33,8 +34,9 @@ impl Host {
         self.free_slots.push(slot);
         let counts = self.path_selector.as_mut().map(|path_selector| path_selector.on_end(flow.at));
         let counts = flow.counts(counts, done);
-        let gaps = flow.gaps().collect();
-        Some((flow.record(done, counts), gaps))
+        let ended = (flow.record(done, counts), flow.gaps().collect());
+        self.flows[slot as usize] = None;
+        Some(ended)
     }
 
     /// Keeps what is known of a flow until it is handed in.

@@ -37,6 +37,11 @@ impl FinishedFlows {
         self.len
     }
 
+    /// How many runs they make, rounded up to whole blocks.
+    pub(crate) fn runs(&self) -> usize {
+        self.blocks.len() * BLOCK
+    }
+
     /// The number of packets of a flow, if it is among them.
     pub(crate) fn packets(&self, key: FlowKey) -> Option<u32> {
         if u64::from(key.flow) >> self.number_bits > 0 {

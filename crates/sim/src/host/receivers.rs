@@ -330,8 +330,9 @@ impl Receivers {
         }
         self.handed_in.extend(self.done.iter().map(|done| (done.key, done.count)));
         rows.extend(self.done.drain(..).map(|done| done.record()));
-        // So each flow is packed anew only a few times, and few have places.
-        if self.handed_in.len() >= self.finished.as_ref().map_or(0, |finished| finished.len() / 4).max(KEPT) {
+        // So each run of flows is packed anew only a few times, and few flows have places.
+        if self.handed_in.len() >= self.finished.as_ref().map_or(0, |finished| finished.runs() / 4).max(KEPT)
+        {
             self.pack();
         }
     }

@@ -116,7 +116,7 @@ impl<'a> Jobs<'a> {
             }
         }
         records.activities = activities(&logs);
-        records.operations = operations(&logs);
+        records.operations = operations(plans, &logs);
         for (job, counted) in counted {
             records.ranks.extend(counted.ranks(job, &plans[usize::from(job)]));
         }
@@ -216,7 +216,7 @@ fn activities(logs: &[RankLog]) -> Vec<ActivityRecord> {
 }
 
 /// What became of the operations of ranks, in order of (job, rank, start).
-fn operations(logs: &[RankLog]) -> Vec<OperationRecord> {
+fn operations(plans: &[JobPlan], logs: &[RankLog]) -> Vec<OperationRecord> {
     let names: [Arc<str>; 4] = OperationKind::ALL.map(|kind| kind.name().into());
     let mut records = Vec::new();
     for log in logs {
@@ -233,6 +233,7 @@ fn operations(logs: &[RankLog]) -> Vec<OperationRecord> {
             flow: operation.message.map(|(_, number)| number.into()),
             collective: operation.collective.map(u64::from),
             bytes: operation.bytes.0,
+            label: plans[usize::from(log.job)].label(log.rank, operation.op),
         }));
     }
     records

@@ -18,6 +18,8 @@ pub(crate) struct RankBuilder {
     collectives: Vec<Member>,
     /// By operation, as far as any is not 0.
     nics: Vec<u8>,
+    /// Likewise: as far as any has one.
+    labels: Vec<Arc<str>>,
     /// What the collectives that follow are called, and those who take part.
     names: Names,
 }
@@ -129,6 +131,15 @@ impl RankBuilder {
         }
     }
 
+    /// Keeps what an operation is called in its file.
+    pub(crate) fn label(&mut self, op: u32, label: &str) {
+        let op = op as usize;
+        if self.labels.len() <= op {
+            self.labels.resize(op + 1, Arc::default());
+        }
+        self.labels[op] = label.into();
+    }
+
     /// Moves a send from group 0 of the plan to another one.
     pub(crate) fn in_group(&mut self, op: u32, group: u8) {
         self.ops[op as usize].group = group;
@@ -185,6 +196,7 @@ impl RankBuilder {
             sends,
             cpus: self.cpus + 1,
             nics: self.nics.into(),
+            labels: self.labels.into(),
             collectives: [].into(),
         };
         Ok(CheckedRank { program, collectives: self.collectives })

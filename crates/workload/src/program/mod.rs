@@ -145,6 +145,8 @@ struct RankProgram {
     cpus: u16,
     /// By operation, as far as any is not 0.
     nics: Box<[u8]>,
+    /// By operation, as far as any has one.
+    labels: Box<[Arc<str>]>,
     wildcards: bool,
     /// Its parts in collectives, in the order of their operations.
     collectives: Box<[Part]>,
@@ -263,6 +265,12 @@ impl Placed {
     pub(crate) fn collectives(&self) -> &[CollectiveInfo] {
         &self.program.collectives
     }
+
+    /// What an operation is called in its file; empty if it has no label, or labels are not kept.
+    pub(crate) fn label(&self, rank: u32, op: u32) -> Arc<str> {
+        self.program.ranks[rank as usize].labels.get(op as usize).cloned().unwrap_or_default()
+    }
+
     /// Lays rank r on `placed[r]`; the network has `hosts` hosts.
     pub(crate) fn new(program: Program, placed: &[HostId], hosts: u32) -> Arc<Self> {
         let mut ranks = vec![ANY; hosts as usize];

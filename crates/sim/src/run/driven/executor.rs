@@ -35,7 +35,7 @@ enum State {
     /// No time has passed.
     New { nodes: Vec<Node>, threads: usize },
     /// Completions may be answered at the instant at which they happen.
-    Events { steps: Stepper<World>, reached: Time },
+    Events(Stepper<World>),
     /// They are answered later.
     Windows(Box<Session<World>>),
 }
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Executor {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str(match self.0 {
             State::New { .. } => "New",
-            State::Events { .. } => "Events",
+            State::Events(_) => "Events",
             State::Windows(_) => "Windows",
         })
     }
@@ -73,7 +73,7 @@ impl Executor {
         if let State::New { nodes, threads } = &mut self.0 {
             let nodes = std::mem::take(nodes);
             self.0 = match reaction {
-                Time::ZERO => State::Events { steps: Stepper::new(&**world, nodes), reached: Time::ZERO },
+                Time::ZERO => State::Events(Stepper::new(&**world, nodes)),
                 _ => {
                     let setup = setup(world, *threads, Time::MAX);
                     let session = Session::new(Arc::clone(world), nodes, setup, reaction);
@@ -88,7 +88,7 @@ impl Executor {
     pub(super) fn reached(&self) -> Time {
         match &self.0 {
             State::New { .. } => Time::ZERO,
-            State::Events { reached, .. } => *reached,
+            State::Events(steps) => steps.now(),
             State::Windows(session) => session.reached(),
         }
     }
@@ -97,7 +97,7 @@ impl Executor {
     pub(super) fn timer(&mut self, node: NodeIndex, at: Time, message: Message) {
         match &mut self.0 {
             State::New { .. } => unreachable!("it has begun"),
-            State::Events { steps, .. } => steps.timer(node, at, message),
+            State::Events(steps) => steps.timer(node, at, message),
             State::Windows(session) => session.timer(node, at, message),
         }
     }
@@ -114,11 +114,9 @@ impl Executor {
         let until = until.min(END_OF_TIME);
         match &mut self.0 {
             State::New { .. } => unreachable!("it has begun"),
-            State::Events { steps, reached } => loop {
+            State::Events(steps) => loop {
                 for _ in 0..LOOK_EVERY {
-                    let Some(at) = steps.next_at().filter(|&next| next < until) else { return Stop::Until };
-                    *reached = at;
-                    let Some(node) = steps.step(world) else { return Stop::Until };
+                    let Some(node) = steps.step(world, until) else { return Stop::Until };
                     if let Some(pauses) = steps.take_reports() {
                         report(node, steps.node_mut(node), reports);
                         if pauses {
@@ -126,7 +124,7 @@ impl Executor {
                         }
                     }
                 }
-                if !go_on(*reached, steps.messages()) {
+                if !go_on(steps.now(), steps.messages()) {
                     return Stop::Asked;
                 }
             },
@@ -152,7 +150,7 @@ impl Executor {
     pub(super) fn finish(self, now: Time, groups: Vec<String>) -> FinalState {
         let (nodes, pending, next_at, is_out_of_time, until) = match self.0 {
             State::New { .. } => unreachable!("it has begun"),
-            State::Events { steps, .. } => {
+            State::Events(steps) => {
                 let next_at = steps.next_at();
                 let (nodes, pending) = steps.finish();
                 let is_out_of_time = next_at.is_some_and(|next| next >= END_OF_TIME);

@@ -245,7 +245,7 @@ pub(super) mod tests {
 
     #[test]
     fn mistakes_name_rank_and_operation() {
-        let how = How { time_unit: Time::from_ns(1), nics: None };
+        let how = How { time_unit: Time::from_ns(1), nics: None, keeps_labels: false };
         let read = |file: &[u8]| super::read(&mut io::Cursor::new(file), file.len() as u64, 4, how);
         let error = |file: &[u8]| read(file).unwrap_err();
         let send = |peer| Operation { kind: 1, peer, size: 5, tag: 0, cpu: 0, nic: 0, later: [&[], &[]] };

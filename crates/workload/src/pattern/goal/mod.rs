@@ -24,7 +24,7 @@ use crate::program::{CheckedRank, Program, RankBuilder, check};
 /// every rank `rank R { … }` with one statement per line, `[LABEL:] send SIZEb to RANK`, `[LABEL:] recv SIZEb from RANK`, `[LABEL:] calc
 /// TIME`, `LABEL requires LABEL` (starts after it has finished) or `LABEL irequires LABEL` (after it has started). Messages may have a `tag
 /// T` (0 if not given); a receive from -1 or with tag -1 takes any. Calculations occupy their `cpu C`, one at a time. Messages leave by `nic N` if `nics` says so.
-/// Messages match as in MPI. Refused are schedules that could never end. A file is read rank by rank; labels are forgotten then, as flows have numbers only.
+/// Messages match as in MPI. Refused are schedules that could never end. A file is read rank by rank; labels are kept with `measure.operations` only, whose table shows them (the binary form has none).
 ///
 /// A program, as `collective` describes it. Refused before the run: dependencies in a cycle, messages that are never received, ranks that
 /// wait for one another for ever.
@@ -88,6 +88,7 @@ struct How {
     time_unit: Time,
     /// How many NICs a rank has, where the schedule chooses among them.
     nics: Option<u32>,
+    keeps_labels: bool,
 }
 
 impl How {
@@ -108,7 +109,8 @@ impl How {
 impl Goal {
     pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let file = setting.context.file(&self.file);
-        let how = How { time_unit: self.time_unit, nics: self.count_nics(setting)? };
+        let (nics, keeps_labels) = (self.count_nics(setting)?, setting.context.keeps_labels);
+        let how = How { time_unit: self.time_unit, nics, keeps_labels };
         let program = match is_binary(&file)? {
             true => self.read_binary(&file, setting.ranks(), how)?,
             false => self.read(open(&file)?, &file, setting.ranks(), how)?,
@@ -195,12 +197,12 @@ mod tests {
     use super::*;
     use crate::pattern::tests::{network, plan};
     use crate::program::testing::sends;
-    use crate::{Options, Pattern, Workload};
+    use crate::{Options, Pattern, PlanContext, Workload};
     use netloom_units::Bytes;
     use proptest::prelude::*;
     use std::io::Write;
 
-    const HOW: How = How { time_unit: Time(1000), nics: None };
+    const HOW: How = How { time_unit: Time(1000), nics: None, keeps_labels: false };
 
     fn goal(file: &Path) -> Goal {
         Goal {
@@ -262,6 +264,21 @@ rank 1 {
         let (reduced, met) = (us(800 + 20 + 4000), us(800 + 20 + 4000 + 2100));
         let expected = [(us(810), 1, 8192), (reduced, 1, 4096), (reduced, 2, 4096), (met, 1, 1), (met, 2, 1)];
         assert_eq!(of_rank_0, expected.map(|(at, dst, bytes)| (at, 0, dst, Bytes(bytes))));
+    }
+
+    #[test]
+    fn labels_are_kept_where_they_are_wanted() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.goal");
+        std::fs::write(&file, PING_PONG.replace("l2 requires l1", "").replace("l1: ", "")).unwrap();
+        let labels = |keeps_labels| {
+            let context = PlanContext { keeps_labels, ..PlanContext::new(1) };
+            let plan = Workload::new(Pattern::Goal(goal(&file))).plan(&network(4, 4), &context).unwrap();
+            [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
+                .map(|(rank, op)| plan.jobs[0].label(rank, op).to_string())
+        };
+        assert_eq!(labels(true), ["", "l2", "l3", "back", "ball"]);
+        assert_eq!(labels(false), [""; 5]);
     }
 
     #[test]

@@ -33,7 +33,7 @@ struct Dependency {
     on_start: bool,
 }
 
-/// Memory for a statement while its rank is read: an operation or a dependency, its line, a label and its entry; all lists may be
+/// Memory for a statement while its rank is read: an operation or a dependency, its line, a label and its entry or the label where it is kept; all lists may be
 /// growing.
 const BYTES_PER_STATEMENT: u64 = 128;
 
@@ -114,6 +114,9 @@ impl Block {
         schedule: Schedule,
     ) -> Result<(), String> {
         let op = self.operation(operation, line, schedule)?;
+        if schedule.how.keeps_labels {
+            self.builder.label(op, label);
+        }
         let id = self.label(label, line) as usize;
         match self.labelled[id].0.replace(op) {
             None => Ok(()),
