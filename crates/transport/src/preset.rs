@@ -4,6 +4,7 @@ use netloom_units::{Bytes, Time};
 
 use crate::config::{Transport, TransportOptions};
 use crate::congestion::Congestion;
+use crate::congestion::bolt::Bolt;
 use crate::congestion::dcqcn::{Dcqcn, DcqcnPreset};
 use crate::congestion::dctcp::Dctcp;
 use crate::congestion::mp_rdma::MpRdma;
@@ -224,6 +225,25 @@ pub static PRESETS: &[Preset] = &[
         name: "theta-powertcp",
         doc: "θ-PowerTCP (Addanki et al., NSDI'22): as powertcp, but from round-trip times, without telemetry. Meant for paths that a flow keeps for a while.",
         expand: || beside_hpcc(Congestion::ThetaPowerTcp(Default::default())),
+    },
+    Preset {
+        name: "bolt",
+        doc: "Bolt (Arslan et al., NSDI'23) with the hosts of its public simulator: packets of 5000 B of which 41 B are headers, ACKs and notices of 41 B, go-back-N, timeouts of 10 ms. \
+              Switches notify senders of queues; needs no ECN.",
+        expand: || Transport {
+            options: TransportOptions {
+                mtu: Bytes(4959),
+                header: Bytes(41),
+                ack_size: Bytes(41),
+                rto_min: Time::from_ms(10),
+                rto_initial: Time::from_ms(10),
+                rto_max: Some(Time::from_ms(10)),
+                ..TransportOptions::default()
+            },
+            reliability: Reliability::GoBackN(GoBackN::default()),
+            congestion: Congestion::Bolt(Bolt::default()),
+            shaping: Shaping::None(Default::default()),
+        },
     },
     Preset {
         name: "roce-conweave",

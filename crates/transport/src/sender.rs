@@ -1,5 +1,6 @@
 //! The sending side of a flow.
 
+mod claims;
 mod handshake;
 mod pulled;
 mod refused;

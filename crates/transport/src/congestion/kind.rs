@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Invalid, Rate, Time};
 
+use super::bolt::{Claim, SourceNotice};
 use super::pulls::Pulls;
 use super::qcn::Qcn;
 use super::rccc::{Demand, Rccc};
@@ -110,6 +111,16 @@ pub(crate) trait CongestionControl: Clone + Debug {
     /// How far the receiver should grant, as the packet says that has just left ([`Asking::Credit`]).
     fn pull_target(&self, _demand: Demand) -> Option<u32> {
         None
+    }
+
+    /// What the packet claims that has just left, while so much is unsent, itself included ([`Bolt`](super::bolt::Bolt)).
+    fn claim(&self, _unsent: Bytes) -> Claim {
+        Claim::NONE
+    }
+
+    /// A switch notifies of congestion ([`Bolt`](super::bolt::Bolt)). Returns whether that cuts the window.
+    fn on_source_notice(&mut self, _: &Self::Config, _now: Time, _: SourceNotice, _: &mut Gate) -> bool {
+        false
     }
 
     /// That many packets have arrived that no ACK of their own acknowledges.
