@@ -298,7 +298,10 @@ fn transports() -> impl Strategy<Value = Transport> {
             Reliability::Trimmed(Trimmed { priority, reroute, reroute_after })
         }),
         (1..80u32).prop_map(|length| Reliability::Bitmap(reliability::bitmap::Bitmap { length })),
-        (0..40_000u64).prop_map(|bytes| Reliability::Pds(reliability::pds::Pds { ack_bytes: Bytes(bytes) })),
+        (0..40_000u64).prop_map(|bytes| Reliability::Pds(reliability::pds::Pds {
+            ack_bytes: Bytes(bytes),
+            sleek: None
+        })),
     ];
     (congestion, reliability, 1..5u32, shapings(), 500..9000u64, nic_queues(), reorders()).prop_map(
         |(congestion, reliability, ack_every, shaping, mtu, nic_queue, reorder)| {
@@ -322,6 +325,11 @@ fn transports() -> impl Strategy<Value = Transport> {
                 }
             } else if transport.bolt().is_none() {
                 transport.options.ack_every = ack_every;
+            }
+            if let (Congestion::Nscc(_), Reliability::Pds(pds)) =
+                (&transport.congestion, &mut transport.reliability)
+            {
+                pds.sleek = mtu.is_multiple_of(2).then(Default::default);
             }
             transport.options.mtu = Bytes(mtu);
             transport.options.reorder = reorder;

@@ -239,6 +239,11 @@ impl Transport {
         if self.bolt().is_some() {
             self.check_claims()?;
         }
+        if self.reliability.sleek().is_some() {
+            let expected = format!("none with \"{name}\": it goes by the target delay of \"nscc\"");
+            let is_nscc = matches!(self.congestion, Congestion::Nscc(_));
+            Invalid::unless(is_nscc, "reliability.sleek", expected, "a table")?;
+        }
         if self.options.subflows > 1 {
             let takes_any = |kind: &Reliability| {
                 let facts = kind.facts();

@@ -364,7 +364,7 @@ pub static PRESETS: &[Preset] = &[
               ECN; meant for sprayed packets of which some meet congested paths.",
         expand: || {
             let nscc = Nscc { median_of: Some(MEDIAN_OF), ..Nscc::default() };
-            let each = Reliability::Pds(Pds { ack_bytes: Bytes(0) });
+            let each = Reliability::Pds(Pds { ack_bytes: Bytes(0), sleek: None });
             Transport { reliability: each, ..uet(Congestion::Nscc(nscc)) }
         },
     },
@@ -373,7 +373,7 @@ pub static PRESETS: &[Preset] = &[
         doc: "SMaRTT (Bonato et al., arXiv 2404.01630), NSCC's ancestor, in the packets of uet-nscc, with an ACK for each as REPS has it. Needs a fabric with ECN; meant for one with \
               fabric.queue = \"trimming\" and sprayed packets, of routing \"reps\" in the paper.",
         expand: || {
-            let each = Reliability::Pds(Pds { ack_bytes: Bytes(0) });
+            let each = Reliability::Pds(Pds { ack_bytes: Bytes(0), sleek: None });
             Transport { reliability: each, ..uet(Congestion::Smartt(Default::default())) }
         },
     },

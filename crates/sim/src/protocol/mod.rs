@@ -11,7 +11,7 @@ macro_rules! for_all_protocols {
             trimming::Trimming: | Header, Returned;
             pulls::Pulls: PULL, REQUEST;
             unreachable::Unreachable: UNREACHABLE_ACK, UNREACHABLE_NACK, UNREACHABLE_PULL, UNREACHABLE_CNP, UNREACHABLE_UET_ACK | Unreachable;
-            uet::Uet: UET_ACK;
+            uet::Uet: UET_ACK, PROBE, PROBE_ANSWER;
             qcn::Qcn: CNM;
             bolt::Bolt: SOURCE_NOTICE;
             flowcut::Flowcut: FLOW_ACK, XOFF, XON;

@@ -15,7 +15,7 @@ use super::qcn::Qcn;
 use super::rccc::{Demand, Rccc};
 use crate::feedback::{Feedback, LinkState};
 use crate::gate::Gate;
-use crate::sender::PathFacts;
+use crate::sender::{PathFacts, Queueing};
 
 /// The parameters of a kind of congestion control, and what they say of it.
 pub(crate) trait CongestionConfig {
@@ -110,6 +110,11 @@ pub(crate) trait CongestionControl: Clone + Debug {
 
     /// How far the receiver should grant, as the packet says that has just left ([`Asking::Credit`]).
     fn pull_target(&self, _demand: Demand) -> Option<u32> {
+        None
+    }
+
+    /// What it knows of the queues on the flow's path, if it goes by these.
+    fn queueing(&self) -> Option<Queueing> {
         None
     }
 

@@ -34,7 +34,7 @@ use netloom_units::{Bytes, Invalid, Time, kinds};
 use crate::config::Transport;
 use crate::feedback::{Feedback, LinkState};
 use crate::gate::Gate;
-use crate::sender::PathFacts;
+use crate::sender::{PathFacts, Queueing};
 pub use kind::{Asking, Facts, Limit, Marks, Signal, SlowedBy, TargetDelay};
 pub(crate) use kind::{CongestionConfig, CongestionControl, Start, Still};
 
@@ -228,6 +228,13 @@ macro_rules! congestions {
             pub(crate) fn pull_target(&self, demand: rccc::Demand) -> Option<u32> {
                 match self {
                     $(Control::$Kind(state) => state.pull_target(demand),)+
+                }
+            }
+
+            /// What it knows of the queues on the flow's path, if it goes by these.
+            pub(crate) fn queueing(&self) -> Option<Queueing> {
+                match self {
+                    $(Control::$Kind(state) => state.queueing(),)+
                 }
             }
 

@@ -7,6 +7,7 @@ use netloom_units::{Bytes, Invalid, Time};
 use super::CongestionControl;
 use crate::feedback::Feedback;
 use crate::gate::Gate;
+use crate::sender::Queueing;
 
 /// A congestion control of which a window that adapts is all that moves the gate: on feedback, and by nothing else.
 pub(crate) trait AdaptiveWindow: Clone + Debug {
@@ -24,6 +25,11 @@ pub(crate) trait AdaptiveWindow: Clone + Debug {
 
     /// Beyond slow start the window grows by at most that many bytes per byte acknowledged.
     fn limit_growth(&mut self, _per_byte: f64) {}
+
+    /// What it knows of the queues on the flow's path, if it goes by these.
+    fn queueing(&self) -> Option<Queueing> {
+        None
+    }
 
     /// A flow begins with this window.
     fn open(self, gate: &mut Gate) -> Self {
@@ -56,6 +62,10 @@ impl<W: AdaptiveWindow> CongestionControl for W {
 
     fn couple(&mut self, per_byte: f64) {
         self.limit_growth(per_byte);
+    }
+
+    fn queueing(&self) -> Option<Queueing> {
+        AdaptiveWindow::queueing(self)
     }
 }
 
