@@ -332,7 +332,7 @@ impl Sender {
             let gap = u128::from(rtt.0) * u128::from(size) / u128::from(window.max(1));
             self.gate.space(now, u64::try_from(gap).map_or(Time::END, Time));
         }
-        if has_sacks {
+        if self.sleek.is_some() {
             self.at_once = self.repeats_at_once();
         }
         let is_repeat = has_sacks && again;
@@ -626,8 +626,11 @@ impl Sender {
             Some((at, _)) => Some(at),
             None => self.starves_until(transport),
         };
-        let probe = self.sleek.as_ref().and_then(|state| state.probe_due);
-        control.into_iter().chain(recovery).chain(probe).min()
+        let first = control.into_iter().chain(recovery).min();
+        match &self.sleek {
+            None => first,
+            Some(state) => first.into_iter().chain(state.probe_due).min(),
+        }
     }
 
     /// The deadline may have passed: moves the rate, finds losses, sends a probe, or gives up what is in flight.

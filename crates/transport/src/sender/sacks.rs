@@ -35,6 +35,7 @@ impl Sender {
     }
 
     /// The same, of a packet that left at `sent`, if that is known.
+    #[inline(always)]
     pub(super) fn take_sack(
         &mut self,
         transport: &Transport,
