@@ -240,9 +240,9 @@ impl Transport {
             self.check_claims()?;
         }
         if self.reliability.sleek().is_some() {
-            let expected = format!("none with \"{name}\": it goes by the target delay of \"nscc\"");
-            let is_nscc = matches!(self.congestion, Congestion::Nscc(_));
-            Invalid::unless(is_nscc, "reliability.sleek", expected, "a table")?;
+            let able = names(Congestion::every().iter().filter(|kind| kind.knows_queueing()));
+            let expected = format!("none with \"{name}\": it goes by the target delay of {able}");
+            Invalid::unless(self.congestion.knows_queueing(), "reliability.sleek", expected, "a table")?;
         }
         if self.options.subflows > 1 {
             let takes_any = |kind: &Reliability| {

@@ -65,6 +65,9 @@ pub(crate) trait CongestionControl: Clone + Debug {
     /// Whether it chooses the entropy values of packets, in [`Self::path`].
     const CHOOSES_PATHS: bool;
 
+    /// Whether it knows, in [`Self::queueing`], what waits on the path and how much it aims at.
+    const KNOWS_QUEUEING: bool = false;
+
     /// The sender learnt something. Returns whether that cuts the window or the rate.
     fn on_feedback(&mut self, config: &Self::Config, feedback: &Feedback, gate: &mut Gate) -> bool;
 

@@ -72,6 +72,14 @@ macro_rules! congestions {
                 }
             }
 
+            /// Whether [`Control::queueing`] knows something.
+            pub(crate) fn knows_queueing(&self) -> bool {
+                match self {
+                    $(Congestion::$Kind(_) =>
+                        <<$Config as CongestionConfig>::State as CongestionControl>::KNOWS_QUEUEING,)+
+                }
+            }
+
             /// Refuses parameter values without meaning.
             pub(crate) fn check(&self) -> Result<(), Invalid> {
                 match self {

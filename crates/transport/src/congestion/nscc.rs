@@ -426,6 +426,8 @@ impl CongestionConfig for Nscc {
 impl AdaptiveWindow for State {
     type Config = Nscc;
 
+    const KNOWS_QUEUEING: bool = true;
+
     fn window(&self) -> u64 {
         self.window
     }

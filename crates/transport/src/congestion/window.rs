@@ -14,6 +14,9 @@ pub(crate) trait AdaptiveWindow: Clone + Debug {
     /// Its parameters.
     type Config;
 
+    /// Whether it knows what waits on the path, in [`Self::queueing`].
+    const KNOWS_QUEUEING: bool = false;
+
     /// The window in bytes on the wire.
     fn window(&self) -> u64;
 
@@ -44,6 +47,7 @@ impl<W: AdaptiveWindow> CongestionControl for W {
     const LEARNS: bool = true;
     const SHRINKS_BELOW_A_PACKET: bool = true;
     const CHOOSES_PATHS: bool = false;
+    const KNOWS_QUEUEING: bool = W::KNOWS_QUEUEING;
 
     #[inline]
     fn on_feedback(&mut self, config: &W::Config, feedback: &Feedback, gate: &mut Gate) -> bool {

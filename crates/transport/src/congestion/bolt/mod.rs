@@ -41,7 +41,7 @@ pub struct Bolt {
     pub increase: f64,
     /// What a loss takes, as a share of the window and once per round trip; a notice takes it where the window holds no more than a packet.
     pub max_decrease: f64,
-    /// Least window. Below a packet, single packets are spaced by round-trip time / window.
+    /// Minimum window. Below a packet, single packets are spaced by round-trip time / window.
     pub min_window: Bytes,
     /// Largest window; absent: the first one, as in the code's experiments on fat trees.
     #[serde(skip_serializing_if = "Option::is_none")]
