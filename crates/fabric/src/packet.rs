@@ -124,7 +124,7 @@ pub struct Packet {
     /// A number that means what the kind says: of data the fingerprint of the ports taken so far, of a control packet what its protocol says.
     pub by_kind: ByKind,
     /// Data: what the serialisation of the packet has added to its way so far, in picoseconds; on a channel that the next switch cuts through,
-    /// only what that switch waits for. Stays at 2³² − 1, over 4 ms. ACK: that sum, echoed. Where receivers grant credit that senders ask for, data say [their pull target](Packet::pull_target) in its place.
+    /// only what that switch waits for. Stays at 2³² − 1, over 4 ms. ACK: that sum, echoed. Where receivers grant credit that senders ask for, data say [their pull target](Packet::pull_target) in its place, and where switches notify sources (Bolt) what they claim.
     pub serialisation: u32,
     /// Bytes on the wire.
     pub size: u16,
@@ -451,7 +451,7 @@ impl Packet {
             ByKind((self.path_fingerprint().rotate_left(5) ^ u32::from(port)).wrapping_mul(0x9e37_79b1));
     }
 
-    /// How far its sender would like to be granted credit: of a data packet, or what is left of one, or a request, [where receivers grant it](crate::Rules::with_pull_targets).
+    /// How far its sender would like to be granted credit: of a data packet, or what is left of one, or a request, [where receivers grant it](crate::Rules::without_serialisation).
     #[inline(always)]
     pub fn pull_target(&self) -> u32 {
         self.serialisation

@@ -178,9 +178,9 @@ impl Rules {
         Rules { seed, ..self }
     }
 
-    /// The same where data packets say [a pull target](crate::Packet::pull_target) instead of what serialisation has added to their way.
+    /// The same where data packets say something else, as [a pull target](crate::Packet::pull_target), instead of what serialisation has added to their way.
     #[must_use]
-    pub fn with_pull_targets(self) -> Self {
+    pub fn without_serialisation(self) -> Self {
         Rules { sums_serialisation: false, ..self }
     }
 

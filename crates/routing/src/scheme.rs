@@ -117,9 +117,9 @@ impl Routing {
         self.acks() == Acks::OfEveryPacket
     }
 
-    /// Whether NICs choose paths by round-trip times from which they take what serialisation added, or wait for that.
+    /// Whether paths are chosen by round-trip times from which is taken what serialisation added, or flows wait for that.
     pub fn uses_serialisation(&self) -> bool {
-        self.placement == Placement::Nic && self.granularity.facts().serialisation
+        self.granularity.facts().serialisation
     }
 
     /// Whether NICs choose paths by the marks that ACKs bring back, so that the fabric must mark.

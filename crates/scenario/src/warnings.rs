@@ -41,6 +41,7 @@ pub(crate) fn before(scenario: &Scenario, network: &Network, plan: &Plan) -> Vec
     found.extend(plan.overlaps.iter().map(shared_hosts));
     found.extend(plan.notes.iter().map(|note| format!("workload: {note}")));
     found.extend(unread::unread(scenario, network));
+    found.extend(unread::one_entropy_value(scenario, network));
     found.extend(unread::high_ceiling(scenario, network));
     found
 }

@@ -31,6 +31,8 @@ pub(crate) enum Says {
     AsksForAck,
     /// The same, and in the place of what serialisation added to their way how far their sender should be granted credit.
     AsksForCredit,
+    /// In the place of what serialisation added to their way, whether their ACKs are to let their flow's window grow, for switches that notify sources (Bolt).
+    Claims,
 }
 
 impl Says {

@@ -180,6 +180,18 @@ fn powertcp() -> impl Strategy<Value = Congestion> {
     )
 }
 
+/// With thresholds and windows small enough to matter in short runs.
+fn bolt() -> impl Strategy<Value = Congestion> {
+    use congestion::bolt::Bolt;
+    (prop::option::of(1..40_000u64), 1..400_000u64, 1..30_000u64, any::<bool>(), any::<bool>()).prop_map(
+        |(threshold, most, least, proactive_ramp_up, supply_matching)| {
+            let (threshold, max_window) = (threshold.map(Bytes), Some(Bytes(most)));
+            let bolt = Bolt { threshold, max_window, min_window: Bytes(least), ..Bolt::default() };
+            Congestion::Bolt(Bolt { proactive_ramp_up, supply_matching, ..bolt })
+        },
+    )
+}
+
 /// With targets and windows small enough to matter in short runs.
 fn nscc() -> impl Strategy<Value = Congestion> {
     use congestion::nscc::Nscc;
@@ -236,6 +248,7 @@ fn transports() -> impl Strategy<Value = Transport> {
             Congestion::Hpcc(congestion::hpcc::Hpcc { eta, max_stage, base_rtt, ..Default::default() })
         }),
         powertcp(),
+        bolt(),
         Just(Congestion::Timely(congestion::timely::Timely {
             t_low: Time::from_us(8),
             ..Default::default()
@@ -285,7 +298,10 @@ fn transports() -> impl Strategy<Value = Transport> {
             Reliability::Trimmed(Trimmed { priority, reroute, reroute_after })
         }),
         (1..80u32).prop_map(|length| Reliability::Bitmap(reliability::bitmap::Bitmap { length })),
-        (0..40_000u64).prop_map(|bytes| Reliability::Pds(reliability::pds::Pds { ack_bytes: Bytes(bytes) })),
+        (0..40_000u64).prop_map(|bytes| Reliability::Pds(reliability::pds::Pds {
+            ack_bytes: Bytes(bytes),
+            sleek: None
+        })),
     ];
     (congestion, reliability, 1..5u32, shapings(), 500..9000u64, nic_queues(), reorders()).prop_map(
         |(congestion, reliability, ack_every, shaping, mtu, nic_queue, reorder)| {
@@ -307,8 +323,13 @@ fn transports() -> impl Strategy<Value = Transport> {
                 if matches!(transport.reliability, Reliability::GoBackN(_)) {
                     transport.reliability = Reliability::Bitmap(Default::default());
                 }
-            } else {
+            } else if transport.bolt().is_none() {
                 transport.options.ack_every = ack_every;
+            }
+            if let (Congestion::Nscc(_), Reliability::Pds(pds)) =
+                (&transport.congestion, &mut transport.reliability)
+            {
+                pds.sleek = mtu.is_multiple_of(2).then(Default::default);
             }
             transport.options.mtu = Bytes(mtu);
             transport.options.reorder = reorder;
@@ -319,7 +340,8 @@ fn transports() -> impl Strategy<Value = Transport> {
             if matches!(transport.reliability, Reliability::Pds(_)) {
                 // It counts bytes, and takes packets as they come.
                 (transport.options.ack_every, transport.options.reorder) = (1, Reorder::default());
-                if transport.pulls() && transport.credit().is_none() || transport.chooses_paths() {
+                let each = transport.chooses_paths() || transport.bolt().is_some();
+                if transport.pulls() && transport.credit().is_none() || each {
                     transport.reliability = Reliability::Bitmap(Default::default());
                 }
             }
@@ -669,9 +691,10 @@ fn simulate_by(
     tell(&mut config);
     stop_in_time(&mut config, network);
     let may_hang = !config.faults.is_empty();
-    let needs_serialisation = config.transport.credit().is_some() && config.routing.uses_serialisation();
+    let needs_serialisation =
+        config.transport.replaces_serialisation() && config.routing.uses_serialisation();
     match Simulation::new(network.clone(), config, plan) {
-        // Packets say how much credit they could use in its place.
+        // Packets say how much credit they could use, or what they claim, in its place.
         Err(SimError::Routing(error)) if needs_serialisation && error.field == "granularity" => None,
         // A tapered tree may hang on the one link that was cut.
         Err(SimError::Unreachable(_)) if may_hang => None,

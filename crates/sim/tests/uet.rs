@@ -6,10 +6,10 @@ use common::*;
 use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{Ecn, Queue};
 use netloom_record::{FlowRecord, Records};
-use netloom_sim::{SimConfig, SimError, Simulation};
+use netloom_sim::{ChannelEnds, Fault, Loss, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::congestion::rccc::{Oversubscribed, Pcie, Rccc};
-use netloom_transport::reliability::pds::Pds;
+use netloom_transport::reliability::pds::{Pds, Sleek};
 use netloom_transport::{Congestion, Reliability, preset};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{Message, Plan};
@@ -140,7 +140,7 @@ fn what_does_not_fit_is_refused_by_its_name() {
     // FlowBender's share of marked ACKs, for one, works with few of them; flowcuts at the NIC measure each.
     assert_eq!(refused(config("flowcut-nic")), "reliability.ack_bytes");
     let mut each = config("flowcut-nic");
-    each.transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(0) });
+    each.transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(0), sleek: None });
     let records = run(network(4), each, flows(16, &[(0, 15)], 400_000));
     assert_eq!(acks(&records), records.flows[0].packets);
 }
@@ -295,7 +295,7 @@ fn what_does_not_go_with_credit_is_refused_by_its_name() {
     };
     for routing in ["plb", "flowcut-nic"] {
         let mut config = with_credit(routing, "uet-rccc", |_| {});
-        config.transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(0) });
+        config.transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(0), sleek: None });
         let refusal = refused(config);
         assert!(refusal.starts_with("granularity: expected another one with"), "{refusal}");
     }
@@ -320,4 +320,36 @@ fn what_waits_for_a_host_is_marked_unless_the_fabric_says_otherwise() {
         };
         assert_eq!((marks(true) > 0, marks(false) > 0), (last_hop, true));
     }
+}
+
+/// Without trimming, on a link that loses a thousandth of what it carries: with SLEEK no flow waits for a timeout, which is ten round trips here, and packets that had not been lost are not sent again.
+#[test]
+fn sleek_finds_losses_before_timeouts_do() {
+    let run = |sleek: Option<Sleek>| {
+        let mut config = config("spray");
+        config.fabric.queue = Queue::TailDrop(Default::default());
+        let pds = Pds { ack_bytes: Bytes(16_384), sleek };
+        config.transport.reliability = Reliability::Pds(pds);
+        let timeout = Time::from_us(140);
+        let options = &mut config.transport.options;
+        (options.rto_min, options.rto_initial, options.rto_max) = (timeout, timeout, Some(timeout));
+        let channels = vec![ChannelEnds { from: "h0".into(), to: "s0".into(), parallel: 0 }];
+        config.faults = vec![Fault::Loss(Loss { channels, probability: 0.002, ..Loss::default() })];
+        run(network(4), config, flows(16, &[(0, 15)], 8_000_000))
+    };
+    let (slow, fast) = (run(None), run(Some(Sleek::default())));
+    let of = |records: &Records| {
+        let flow = &records.flows[0];
+        (at_sender(flow), flow.timeouts, flow.retransmissions, records.totals.data.lost)
+    };
+    let ((slow_time, timeouts, _, lost), (time, none, again, also_lost)) = (of(&slow), of(&fast));
+    assert_eq!((lost, also_lost), (2, 2));
+    assert_eq!((timeouts, none, again), (2, 0, 2));
+    // With 2000 packets to go, a window and a half behind each loss is soon there; a timeout leaves the link idle when all that the window lets out has come.
+    let bytes = 8_000_000 + 64 * 8_000_000_u64.div_ceil(4086);
+    let alone = Rate::from_gbps(100).serialize(Bytes(bytes)) + Time::from_us(14);
+    assert!(
+        time < alone + Time::from_us(14) && slow_time > alone + Time::from_us(50),
+        "{time} {slow_time} {alone}"
+    );
 }

@@ -5,6 +5,7 @@ use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::congestion::bolt::Bolt;
 use crate::congestion::rccc::Rccc;
 use crate::congestion::{Congestion, Limit};
 use crate::nic::NicQueue;
@@ -144,6 +145,17 @@ impl Transport {
         self.congestion.facts().pulls.and_then(|asking| asking.credit())
     }
 
+    /// What switches do for congestion control, if that is Bolt.
+    #[inline]
+    pub fn bolt(&self) -> Option<&Bolt> {
+        self.congestion.bolt()
+    }
+
+    /// Whether packets say something in the place of what serialisation added to their way.
+    pub fn replaces_serialisation(&self) -> bool {
+        self.credit().is_some() || self.bolt().is_some()
+    }
+
     /// Whether the windows of a flow's subflows grow together.
     pub fn is_coupled(&self) -> bool {
         self.congestion.facts().coupled
@@ -224,6 +236,14 @@ impl Transport {
             let found = format!("\"{}\"", self.reliability.name());
             Invalid::unless(says_targets(&self.reliability), "reliability", expected, found)?;
         }
+        if self.bolt().is_some() {
+            self.check_claims()?;
+        }
+        if self.reliability.sleek().is_some() {
+            let able = names(Congestion::every().iter().filter(|kind| kind.knows_queueing()));
+            let expected = format!("none with \"{name}\": it goes by the target delay of {able}");
+            Invalid::unless(self.congestion.knows_queueing(), "reliability.sleek", expected, "a table")?;
+        }
         if self.options.subflows > 1 {
             let takes_any = |kind: &Reliability| {
                 let facts = kind.facts();
@@ -233,8 +253,9 @@ impl Transport {
             let able = names(Reliability::every().iter().filter(|kind| takes_any(kind)));
             let expected = format!("{able} with subflows, whose packets overtake each other");
             Invalid::unless(selective, "reliability", expected, format!("\"{}\"", self.reliability.name()))?;
-            // PULLs, CNPs and entropy values are those of the flow as a whole.
-            let each = facts.pulls.is_none() && facts.cnp_interval.is_none() && !self.chooses_paths();
+            // PULLs, CNPs, notices of switches and entropy values are those of the flow as a whole.
+            let notified = facts.cnp_interval.is_some() || self.bolt().is_some();
+            let each = facts.pulls.is_none() && !notified && !self.chooses_paths();
             let expected = "a congestion that goes by ACKs with subflows";
             Invalid::unless(each, "congestion", expected, format!("\"{name}\""))?;
         }
@@ -311,6 +332,19 @@ impl Transport {
         );
         let lets_out = self.asks_for_packets() || self.chooses_paths();
         Invalid::unless(!lets_out, "congestion", expected, format!("\"{}\"", self.congestion.name()))
+    }
+
+    /// Refuses what does not go with packets whose own ACKs let the window grow.
+    fn check_claims(&self) -> Result<(), Invalid> {
+        let name = self.congestion.name();
+        let expected = format!("1 with \"{name}\", whose ACKs each say whether the window may grow");
+        Invalid::unless(self.options.ack_every == 1, "ack_every", expected, self.options.ack_every)?;
+        let shares = |kind: &Reliability| kind.facts().sack_bytes.is_some();
+        let able = Reliability::every();
+        let able = names(able.iter().filter(|kind| kind.facts().has_acks && !shares(kind)));
+        let expected = format!("{able} with \"{name}\", whose packets each have an ACK of their own");
+        let found = format!("\"{}\"", self.reliability.name());
+        Invalid::unless(!shares(&self.reliability), "reliability", expected, found)
     }
 
     /// Whether every packet has an ACK of its own.

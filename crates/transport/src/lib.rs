@@ -40,6 +40,7 @@ mod stream;
 
 pub use config::{Transport, TransportOptions};
 pub use congestion::Congestion;
+pub use congestion::bolt::{Bolt, BoltPort, Claim, Meeting, SourceNotice};
 pub use congestion::pulls::{PullWindow, Pulls};
 pub use congestion::qcn::ReactionPoint;
 pub use congestion::rccc::{CreditQueue, Demand, Grant, HostBus, Rccc, ReceiverRate};

@@ -4,6 +4,7 @@ use netloom_units::{Bytes, Time};
 
 use crate::config::{Transport, TransportOptions};
 use crate::congestion::Congestion;
+use crate::congestion::bolt::Bolt;
 use crate::congestion::dcqcn::{Dcqcn, DcqcnPreset};
 use crate::congestion::dctcp::Dctcp;
 use crate::congestion::mp_rdma::MpRdma;
@@ -226,6 +227,25 @@ pub static PRESETS: &[Preset] = &[
         expand: || beside_hpcc(Congestion::ThetaPowerTcp(Default::default())),
     },
     Preset {
+        name: "bolt",
+        doc: "Bolt (Arslan et al., NSDI'23) with the hosts of its public simulator: packets of 5000 B of which 41 B are headers, ACKs and notices of 41 B, go-back-N, timeouts of 10 ms. \
+              Switches notify senders of queues; needs no ECN.",
+        expand: || Transport {
+            options: TransportOptions {
+                mtu: Bytes(4959),
+                header: Bytes(41),
+                ack_size: Bytes(41),
+                rto_min: Time::from_ms(10),
+                rto_initial: Time::from_ms(10),
+                rto_max: Some(Time::from_ms(10)),
+                ..TransportOptions::default()
+            },
+            reliability: Reliability::GoBackN(GoBackN::default()),
+            congestion: Congestion::Bolt(Bolt::default()),
+            shaping: Shaping::None(Default::default()),
+        },
+    },
+    Preset {
         name: "roce-conweave",
         doc: "The hosts of ConWeave's public simulator (Song et al., SIGCOMM'23): as roce with DCQCN's preset conweave, NACKs that count as congestion, ACKs \
               of 60 B, and a timeout of 4 ms that does not grow. Needs a fabric with ECN; meant for one with PFC.",
@@ -344,7 +364,7 @@ pub static PRESETS: &[Preset] = &[
               ECN; meant for sprayed packets of which some meet congested paths.",
         expand: || {
             let nscc = Nscc { median_of: Some(MEDIAN_OF), ..Nscc::default() };
-            let each = Reliability::Pds(Pds { ack_bytes: Bytes(0) });
+            let each = Reliability::Pds(Pds { ack_bytes: Bytes(0), sleek: None });
             Transport { reliability: each, ..uet(Congestion::Nscc(nscc)) }
         },
     },
@@ -353,7 +373,7 @@ pub static PRESETS: &[Preset] = &[
         doc: "SMaRTT (Bonato et al., arXiv 2404.01630), NSCC's ancestor, in the packets of uet-nscc, with an ACK for each as REPS has it. Needs a fabric with ECN; meant for one with \
               fabric.queue = \"trimming\" and sprayed packets, of routing \"reps\" in the paper.",
         expand: || {
-            let each = Reliability::Pds(Pds { ack_bytes: Bytes(0) });
+            let each = Reliability::Pds(Pds { ack_bytes: Bytes(0), sleek: None });
             Transport { reliability: each, ..uet(Congestion::Smartt(Default::default())) }
         },
     },

@@ -1,9 +1,11 @@
 //! The sending side of a flow.
 
+mod claims;
 mod handshake;
 mod pulled;
 mod refused;
 mod sacks;
+mod sleek;
 mod subflow;
 mod trimmed;
 
@@ -22,6 +24,7 @@ use crate::seq::SeqSet;
 use crate::shaping::Spacing;
 use handshake::Opening;
 pub use sacks::Sack;
+pub(crate) use sleek::Queueing;
 
 /// What a sender knows of its path before it sends anything.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +108,8 @@ pub struct Sender {
     /// What it may do once its SYN is acknowledged.
     opening: Option<Box<Opening>>,
     learns: bool,
+    /// Where losses are found without trimming.
+    sleek: Option<Box<sleek::State>>,
     /// What it has done so far.
     pub counts: SendCounts,
 }
@@ -138,6 +143,7 @@ impl Sender {
             asked,
             opening,
             learns,
+            sleek,
             counts,
         } = self;
         walk.seq(flow, next);
@@ -159,6 +165,9 @@ impl Sender {
         }
         if opening.is_some() {
             walk.pass_over();
+        }
+        if sleek.is_some() {
+            walk.refuse("the ACKs with bitmaps");
         }
         counts.recur(walk);
     }
@@ -200,6 +209,7 @@ impl Sender {
             asked: None,
             opening: None,
             learns,
+            sleek: transport.reliability.sleek().map(|_| Box::default()),
             counts: SendCounts::default(),
         }
     }
@@ -321,6 +331,9 @@ impl Sender {
             let rtt = self.rtt.smoothed().unwrap_or(self.base_rtt);
             let gap = u128::from(rtt.0) * u128::from(size) / u128::from(window.max(1));
             self.gate.space(now, u64::try_from(gap).map_or(Time::END, Time));
+        }
+        if self.sleek.is_some() {
+            self.at_once = self.repeats_at_once();
         }
         let is_repeat = has_sacks && again;
         let asks_for_ack = is_repeat || has_sacks && self.is_last_for_now(transport, now);
@@ -613,13 +626,20 @@ impl Sender {
             Some((at, _)) => Some(at),
             None => self.starves_until(transport),
         };
-        control.into_iter().chain(recovery).min()
+        let first = control.into_iter().chain(recovery).min();
+        match &self.sleek {
+            None => first,
+            Some(state) => first.into_iter().chain(state.probe_due).min(),
+        }
     }
 
     /// The deadline may have passed: moves the rate, finds losses, sends a probe, or gives up what is in flight.
     pub fn on_timer(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
         let is_due = self.control.due(transport).is_some_and(|due| due <= now);
         let rate_cut = is_due && self.control.on_timer(transport, now, &mut self.gate);
+        if self.sleek.is_some() {
+            self.probe_if_due(transport, now);
+        }
         let losses = self.on_recovery_timer(transport, now);
         match losses {
             Some(losses) => Some(Feedback { window_cut: losses.window_cut || rate_cut, ..losses }),

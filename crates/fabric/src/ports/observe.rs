@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use netloom_units::{Time, prefetch, prefetch_whole};
+use netloom_units::{Rate, Time, prefetch, prefetch_whole};
 
 use super::{At, Ports};
 use crate::estimator::RateEstimator;
@@ -27,6 +27,11 @@ impl Ports {
     pub fn waiting(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
         self.advance_port(port, now, rules, wire);
         self.ports[usize::from(port)].waiting()
+    }
+
+    /// The rate of a port's channel, as of the last advance.
+    pub fn rate(&self, port: u16) -> Rate {
+        self.ports[usize::from(port)].rate()
     }
 
     /// How much of its channel's rate a port has used lately, in 65,536ths, by what started before `now`; 0 unless rates are estimated.

@@ -81,6 +81,11 @@ fn fields_that_nobody_reads_are_named() {
     let entropy = |scheme: &str| with(&format!("routing = {{ preset = \"{scheme}\", entropy_values = 9 }}"));
     check(&entropy("ecmp"), &entropy("spray-nic"), "routing.entropy_values: changes nothing");
     check(&entropy("presto"), &entropy("spray-nic"), "routing.entropy_values: changes nothing");
+    let values = |scheme: &str, count: u32| {
+        with(&format!("routing = {{ preset = \"{scheme}\", entropy_values = {count} }}"))
+    };
+    let one_path = "routing.entropy_values: with a single value all packets of a flow take one path";
+    check(&values("spray-nic", 1), &values("spray-nic", 2), one_path);
     for field in ["hash = \"fnv1a\"", "salt = false"] {
         let scheme = |name: &str| with(&format!("routing = {{ preset = \"{name}\", {field} }}"));
         check(&scheme("d-mod-k"), &scheme("ecmp"), "changes nothing, as \"d-mod-k\" does not hash");

@@ -2,11 +2,25 @@
 
 use netloom_fabric::Queue;
 use netloom_fabric::queue::trimming::Trimming;
+use netloom_routing::Placement;
 use netloom_routing::selector::estimator::Estimator;
 use netloom_topology::Network;
 use netloom_transport::shaping::Spacing;
 
 use crate::scenario::Scenario;
+
+/// Packets of a flow that all have the same entropy value take the same path, whatever a scheme decides.
+pub(super) fn one_entropy_value(scenario: &Scenario, network: &Network) -> Option<String> {
+    let routing = &scenario.routing;
+    let varies =
+        routing.placement == Placement::Nic && routing.draws_entropy() && !routing.granularity.is_per_flow();
+    (varies && routing.entropy_values == 1 && network.switches() > 1).then(|| {
+        format!(
+            "routing.entropy_values: with a single value all packets of a flow take one path, although \"{}\" would choose among several; give two or more",
+            routing.granularity_name()
+        )
+    })
+}
 
 /// Fields that were set although others say that nothing looks at them.
 pub(super) fn unread(scenario: &Scenario, network: &Network) -> Vec<String> {

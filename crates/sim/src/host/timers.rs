@@ -50,8 +50,12 @@ impl Host {
         let Some(flow) = flow else { return };
         flow.timer = Time::MAX;
         let feedback = flow.sender.on_timer(&ctx.world.transport, ctx.now);
+        let probe = flow.sender.take_probe();
         if flow.sender.take_request() {
             self.add_requests(slot, number, 1, ctx.now);
+        }
+        if let Some(probe) = probe {
+            self.send_probe(ctx, slot, probe);
         }
         if let Some(feedback) = feedback {
             if ctx.world.numbering.has_subflows() {

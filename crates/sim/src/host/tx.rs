@@ -256,6 +256,9 @@ impl Host {
             Says::HasMore(least) => {
                 packet.flags.set_more(flow.sender.remaining(&ctx.world.transport) >= least);
             }
+            Says::Claims => {
+                packet.serialisation = flow.sender.claim(&ctx.world.transport, next.payload).bits();
+            }
             Says::AsksForAck | Says::AsksForCredit => {
                 if ctx.world.says == Says::AsksForCredit {
                     let target = flow.sender.pull_target(&ctx.world.transport, 1 + send_queue.len());

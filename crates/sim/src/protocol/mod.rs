@@ -11,8 +11,9 @@ macro_rules! for_all_protocols {
             trimming::Trimming: | Header, Returned;
             pulls::Pulls: PULL, REQUEST;
             unreachable::Unreachable: UNREACHABLE_ACK, UNREACHABLE_NACK, UNREACHABLE_PULL, UNREACHABLE_CNP, UNREACHABLE_UET_ACK | Unreachable;
-            uet::Uet: UET_ACK;
+            uet::Uet: UET_ACK, PROBE, PROBE_ANSWER;
             qcn::Qcn: CNM;
+            bolt::Bolt: SOURCE_NOTICE;
             flowcut::Flowcut: FLOW_ACK, XOFF, XON;
             edge_signals::EdgeSignals: SIGNAL;
             conga::Conga: ;
@@ -25,6 +26,7 @@ macro_rules! for_all_protocols {
 
 pub(crate) mod at_hosts;
 pub(crate) mod at_switches;
+pub(crate) mod bolt;
 pub(crate) mod conga;
 pub(crate) mod declaration;
 pub(crate) mod edge_signals;

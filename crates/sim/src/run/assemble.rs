@@ -52,10 +52,11 @@ impl Simulation {
         let recorder = Recorder::new(&measure, plan.load_until());
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
         let sack_bytes = transport.reliability.facts().sack_bytes;
-        let rules = if transport.credit().is_some() { rules.with_pull_targets() } else { rules };
+        let rules = if transport.replaces_serialisation() { rules.without_serialisation() } else { rules };
         let says = match (sack_bytes, least.filter(|&least| least > Bytes(0))) {
             (Some(_), _) if transport.credit().is_some() => Says::AsksForCredit,
             (Some(_), _) => Says::AsksForAck,
+            (None, _) if transport.bolt().is_some() => Says::Claims,
             (None, Some(least)) => Says::HasMore(least),
             (None, None) => Says::Nothing,
         };

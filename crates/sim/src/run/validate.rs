@@ -84,9 +84,13 @@ impl Validated {
             let found = format!("\"{}\"", routing.placement.name());
             return Err(SimError::Routing(Invalid::new("placement", expected, found)));
         }
-        if transport.credit().is_some() && routing.uses_serialisation() {
+        if transport.replaces_serialisation() && routing.uses_serialisation() {
+            let what = match transport.credit() {
+                Some(_) => "how much credit their sender could use",
+                None => "whether their flow's window may grow",
+            };
             let expected = format!(
-                "another one with transport.congestion \"{}\": packets say how much credit their sender could use in the place of what serialisation added to their way, by which it goes",
+                "another one with transport.congestion \"{}\": packets say {what} in the place of what serialisation added to their way, by which it goes",
                 transport.congestion.name()
             );
             let found = format!("\"{}\"", routing.granularity_name());

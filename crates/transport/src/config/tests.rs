@@ -60,6 +60,7 @@ fn what_needs_acks_is_refused_without_them() {
         Congestion::Dctcp(Default::default()),
         Congestion::Hpcc(Default::default()),
         Congestion::PowerTcp(Default::default()),
+        Congestion::Bolt(Default::default()),
         Congestion::ThetaPowerTcp(Default::default()),
         Congestion::Timely(Default::default()),
         Congestion::Swift(Default::default()),
@@ -107,10 +108,10 @@ fn presets_declare_what_they_need() {
     assert_eq!(those(|transport| transport.credit().is_some()), ["uet-rccc", "eqds", "uet-nscc-rccc"]);
     assert_eq!(those(Transport::is_coupled), ["mptcp", "mptcp-ecn"]);
     assert_eq!(those(Transport::chooses_paths), ["mp-rdma", "entropy-reuse"]);
-    let refusing = ["roce", "hpcc", "powertcp", "theta-powertcp", "roce-conweave", "left", "mp-rdma"];
+    let refusing = ["roce", "hpcc", "powertcp", "theta-powertcp", "bolt", "roce-conweave", "left", "mp-rdma"];
     assert_eq!(those(Transport::refuses), refusing);
     assert_eq!(those(Transport::hurries), ["purified"]);
-    let growing = ["tcp", "cubic", "dctcp", "mptcp", "mptcp-ecn", "mp-rdma", "entropy-reuse"];
+    let growing = ["tcp", "cubic", "dctcp", "mptcp", "mptcp-ecn", "bolt", "mp-rdma", "entropy-reuse"];
     let growing =
         [&growing[..], &["mswift", "strack-like", "uet-nscc", "uet", "mnscc", "smartt", "uet-nscc-rccc"]]
             .concat();

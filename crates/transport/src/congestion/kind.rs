@@ -9,12 +9,13 @@ use std::marker::PhantomData;
 use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Invalid, Rate, Time};
 
+use super::bolt::{Claim, SourceNotice};
 use super::pulls::Pulls;
 use super::qcn::Qcn;
 use super::rccc::{Demand, Rccc};
 use crate::feedback::{Feedback, LinkState};
 use crate::gate::Gate;
-use crate::sender::PathFacts;
+use crate::sender::{PathFacts, Queueing};
 
 /// The parameters of a kind of congestion control, and what they say of it.
 pub(crate) trait CongestionConfig {
@@ -64,6 +65,9 @@ pub(crate) trait CongestionControl: Clone + Debug {
     /// Whether it chooses the entropy values of packets, in [`Self::path`].
     const CHOOSES_PATHS: bool;
 
+    /// Whether it knows, in [`Self::queueing`], what waits on the path and how much it aims at.
+    const KNOWS_QUEUEING: bool = false;
+
     /// The sender learnt something. Returns whether that cuts the window or the rate.
     fn on_feedback(&mut self, config: &Self::Config, feedback: &Feedback, gate: &mut Gate) -> bool;
 
@@ -110,6 +114,21 @@ pub(crate) trait CongestionControl: Clone + Debug {
     /// How far the receiver should grant, as the packet says that has just left ([`Asking::Credit`]).
     fn pull_target(&self, _demand: Demand) -> Option<u32> {
         None
+    }
+
+    /// What it knows of the queues on the flow's path, if it goes by these.
+    fn queueing(&self) -> Option<Queueing> {
+        None
+    }
+
+    /// What the packet claims that has just left, while so much is unsent, itself included ([`Bolt`](super::bolt::Bolt)).
+    fn claim(&self, _unsent: Bytes) -> Claim {
+        Claim::NONE
+    }
+
+    /// A switch notifies of congestion ([`Bolt`](super::bolt::Bolt)). Returns whether that cuts the window.
+    fn on_source_notice(&mut self, _: &Self::Config, _now: Time, _: SourceNotice, _: &mut Gate) -> bool {
+        false
     }
 
     /// That many packets have arrived that no ACK of their own acknowledges.

@@ -3,6 +3,7 @@
 //! Each kind is whole in its file: its parameters with their defaults, what it declares ([`Facts`]), and what it does to a flow's gate. A new one is such a file
 //! and a line in the list below.
 
+pub mod bolt;
 pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
@@ -33,7 +34,7 @@ use netloom_units::{Bytes, Invalid, Time, kinds};
 use crate::config::Transport;
 use crate::feedback::{Feedback, LinkState};
 use crate::gate::Gate;
-use crate::sender::PathFacts;
+use crate::sender::{PathFacts, Queueing};
 pub use kind::{Asking, Facts, Limit, Marks, Signal, SlowedBy, TargetDelay};
 pub(crate) use kind::{CongestionConfig, CongestionControl, Start, Still};
 
@@ -68,6 +69,14 @@ macro_rules! congestions {
                 match self {
                     $(Congestion::$Kind(_) =>
                         <<$Config as CongestionConfig>::State as CongestionControl>::CHOOSES_PATHS,)+
+                }
+            }
+
+            /// Whether [`Control::queueing`] knows something.
+            pub(crate) fn knows_queueing(&self) -> bool {
+                match self {
+                    $(Congestion::$Kind(_) =>
+                        <<$Config as CongestionConfig>::State as CongestionControl>::KNOWS_QUEUEING,)+
                 }
             }
 
@@ -230,6 +239,29 @@ macro_rules! congestions {
                 }
             }
 
+            /// What it knows of the queues on the flow's path, if it goes by these.
+            pub(crate) fn queueing(&self) -> Option<Queueing> {
+                match self {
+                    $(Control::$Kind(state) => state.queueing(),)+
+                }
+            }
+
+            /// What a packet claims, where packets do, that leaves while so much is unsent.
+            #[inline]
+            pub(crate) fn claim(&self, unsent: Bytes) -> bolt::Claim {
+                match self {
+                    $(Control::$Kind(state) => state.claim(unsent),)+
+                }
+            }
+
+            /// A switch notifies of congestion. Returns whether that cuts the window.
+            pub(crate) fn on_source_notice(&mut self, transport: &Transport, now: Time, notice: bolt::SourceNotice, gate: &mut Gate) -> bool {
+                match (self, &transport.congestion) {
+                    $((Control::$Kind(state), Congestion::$Kind(config)) => state.on_source_notice(config, now, notice, gate),)+
+                    _ => false,
+                }
+            }
+
             /// That many packets have arrived that no ACK of their own acknowledges.
             pub(crate) fn on_arrivals(&mut self, packets: u32) {
                 match self {
@@ -269,6 +301,7 @@ macro_rules! list {
             "smartt" => Smartt(smartt::Smartt),
             "strack-like" => StrackLike(strack_like::StrackLike),
             "rccc" => Rccc(rccc::Rccc),
+            "bolt" => Bolt(bolt::Bolt),
             $($more)*
         }
     };
@@ -276,6 +309,17 @@ macro_rules! list {
 
 #[cfg(not(test))]
 list! {}
+
+impl Congestion {
+    /// What switches and senders do with Bolt, if this is that.
+    #[inline]
+    pub fn bolt(&self) -> Option<&bolt::Bolt> {
+        match self {
+            Congestion::Bolt(bolt) => Some(bolt),
+            _ => None,
+        }
+    }
+}
 
 // The tests add a kind: one file and one line.
 #[cfg(test)]

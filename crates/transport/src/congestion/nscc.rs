@@ -25,7 +25,7 @@ use super::window::AdaptiveWindow;
 use super::{CongestionConfig, Facts, Limit, Marks, SlowedBy, Start};
 use crate::feedback::{Cause, Feedback};
 use crate::gate::Gate;
-use crate::sender::PathFacts;
+use crate::sender::{PathFacts, Queueing};
 
 /// NSCC, the network-signal-based congestion control of Ultra Ethernet (UEC specification 1.0; constants and corner cases as in the public
 /// simulator uet-htsim, commit 40ccb05, `uec.cpp`; SMaRTT, arXiv 2404.01630, is where it comes from). A window that marks and delays move
@@ -426,6 +426,8 @@ impl CongestionConfig for Nscc {
 impl AdaptiveWindow for State {
     type Config = Nscc;
 
+    const KNOWS_QUEUEING: bool = true;
+
     fn window(&self) -> u64 {
         self.window
     }
@@ -441,6 +443,11 @@ impl AdaptiveWindow for State {
             }
             Cause::Notification | Cause::Unreachable => false,
         }
+    }
+
+    fn queueing(&self) -> Option<Queueing> {
+        let (base_rtt, target, average) = (Time(self.base_rtt), Time(self.target), Time(self.average));
+        Some(Queueing { base_rtt, target, average, most: self.most })
     }
 
     fn shrink_to_one(&mut self) {

@@ -7,11 +7,15 @@ use netloom_units::{Bytes, Invalid, Time};
 use super::CongestionControl;
 use crate::feedback::Feedback;
 use crate::gate::Gate;
+use crate::sender::Queueing;
 
 /// A congestion control of which a window that adapts is all that moves the gate: on feedback, and by nothing else.
 pub(crate) trait AdaptiveWindow: Clone + Debug {
     /// Its parameters.
     type Config;
+
+    /// Whether it knows what waits on the path, in [`Self::queueing`].
+    const KNOWS_QUEUEING: bool = false;
 
     /// The window in bytes on the wire.
     fn window(&self) -> u64;
@@ -24,6 +28,11 @@ pub(crate) trait AdaptiveWindow: Clone + Debug {
 
     /// Beyond slow start the window grows by at most that many bytes per byte acknowledged.
     fn limit_growth(&mut self, _per_byte: f64) {}
+
+    /// What it knows of the queues on the flow's path, if it goes by these.
+    fn queueing(&self) -> Option<Queueing> {
+        None
+    }
 
     /// A flow begins with this window.
     fn open(self, gate: &mut Gate) -> Self {
@@ -38,6 +47,7 @@ impl<W: AdaptiveWindow> CongestionControl for W {
     const LEARNS: bool = true;
     const SHRINKS_BELOW_A_PACKET: bool = true;
     const CHOOSES_PATHS: bool = false;
+    const KNOWS_QUEUEING: bool = W::KNOWS_QUEUEING;
 
     #[inline]
     fn on_feedback(&mut self, config: &W::Config, feedback: &Feedback, gate: &mut Gate) -> bool {
@@ -56,6 +66,10 @@ impl<W: AdaptiveWindow> CongestionControl for W {
 
     fn couple(&mut self, per_byte: f64) {
         self.limit_growth(per_byte);
+    }
+
+    fn queueing(&self) -> Option<Queueing> {
+        AdaptiveWindow::queueing(self)
     }
 }
 

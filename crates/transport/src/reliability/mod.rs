@@ -49,6 +49,17 @@ macro_rules! reliabilities {
     };
 }
 
+impl Reliability {
+    /// Fast loss recovery without trimming, if that is on.
+    #[inline]
+    pub fn sleek(&self) -> Option<&pds::Sleek> {
+        match self {
+            Reliability::Pds(pds) => pds.sleek.as_ref(),
+            _ => None,
+        }
+    }
+}
+
 reliabilities! {
     "selective-repeat" => SelectiveRepeat(selective_repeat::SelectiveRepeat),
     "go-back-n" => GoBackN(go_back_n::GoBackN),

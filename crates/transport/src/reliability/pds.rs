@@ -27,19 +27,47 @@ use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// longer timeout or a smaller `ack_bytes`; otherwise packets are sent twice.
 ///
 /// Works with the congestion controls that use windows, rates or credit (`rccc`). Left out: requests to send where no credit is missing, which the timeout replaces;
-/// probes and fast loss
-/// recovery without trimming (SLEEK); the receiver's window penalty. Messages of a connection are frames of a stream; a connection keeps its window and its credit between them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// the receiver's window penalty. Messages of a connection are frames of a stream; a connection keeps its window and its credit between them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pds {
     /// Bytes on the wire that arrive before an ACK is due; 0: every packet has its own.
     pub ack_bytes: Bytes,
+    /// Fast loss recovery without trimming (uet-htsim: `-sleek`); absent: only trimming and timeouts show losses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sleek: Option<Sleek>,
+}
+
+/// SLEEK, Ultra Ethernet's optional fast loss recovery where switches do not trim (as in uet-htsim, commit 40ccb05): if more packets have come beyond the next one expected than
+/// `window_factor` times the window holds (no more than the largest window), a sender sends every packet again that is not acknowledged, from the next one expected on as far as its window
+/// reaches, each once and whatever is in flight, until all that had been sent by then is acknowledged. If no ACK comes for a while, it sends a probe, a control packet on a path of the balancer's choice; an answer that was
+/// delayed by less than the target delay begins a recovery as well.
+///
+/// Needs `congestion = "nscc"`, of which target and least round-trip time are. The first probe leaves after the first ACK at the earliest, so that a first window that is lost as a whole needs a timeout. Timeouts
+/// remain besides; uet-htsim suspends those of packets that a recovery may still send again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sleek {
+    /// Windows of packets beyond the next one expected that show a loss (uet-htsim: 1.5).
+    pub window_factor: f64,
+    /// Least number of such packets (uet-htsim: 5).
+    pub min_packets: u32,
+    /// A probe leaves that many least round-trip times after the last ACK, while there is something new to send (uet-htsim: 3); otherwise after one and the target delay.
+    pub first_probe: f64,
+    /// And again after that many, while no ACK comes (uet-htsim: 5).
+    pub next_probe: f64,
+}
+
+impl Default for Sleek {
+    fn default() -> Self {
+        Sleek { window_factor: 1.5, min_packets: 5, first_probe: 3.0, next_probe: 5.0 }
+    }
 }
 
 impl Default for Pds {
     /// 16 KiB, four packets of 4 KiB, as uet-htsim (`-sack_threshold`).
     fn default() -> Self {
-        Pds { ack_bytes: Bytes(16_384) }
+        Pds { ack_bytes: Bytes(16_384), sleek: None }
     }
 }
 
@@ -54,14 +82,19 @@ impl ReliabilityConfig for Pds {
             nack_congestion: false,
             urgent_repeats: false,
             reroute_after: None,
-            relies_on_trimming: true,
+            relies_on_trimming: self.sleek.is_none(),
             sack_bytes: Some(self.ack_bytes),
         }
     }
 
     fn check(&self) -> Result<(), Invalid> {
         let fits = self.ack_bytes.0 <= MOST_BYTES;
-        Invalid::unless(fits, "ack_bytes", format!("at most {}", Bytes(MOST_BYTES)), self.ack_bytes)
+        Invalid::unless(fits, "ack_bytes", format!("at most {}", Bytes(MOST_BYTES)), self.ack_bytes)?;
+        let Some(sleek) = &self.sleek else { return Ok(()) };
+        Invalid::positive("sleek.window_factor", sleek.window_factor)?;
+        Invalid::at_least("sleek.min_packets", sleek.min_packets, 1)?;
+        Invalid::positive("sleek.first_probe", sleek.first_probe)?;
+        Invalid::positive("sleek.next_probe", sleek.next_probe)
     }
 }
 

@@ -23,10 +23,29 @@ pub struct Sack {
 impl Sender {
     /// An ACK arrived for several packets. When its packet left it does not say: `ack.sent` is not read.
     pub fn on_sack(&mut self, transport: &Transport, ack: Ack, sack: Sack) -> Feedback {
+        let sent = self.departure_of(ack.seq, sack.is_repeat);
+        if let Some(sent) = sent {
+            self.rtt.sample(ack.now - sent);
+        }
+        let feedback = self.take_sack(transport, ack, sack, sent);
+        if self.sleek.is_some() {
+            self.find_missing(transport, ack, sack);
+        }
+        feedback
+    }
+
+    /// The same, of a packet that left at `sent`, if that is known.
+    #[inline(always)]
+    pub(super) fn take_sack(
+        &mut self,
+        transport: &Transport,
+        ack: Ack,
+        sack: Sack,
+        sent: Option<netloom_units::Time>,
+    ) -> Feedback {
         let Some(recovery) = &mut self.recovery else {
             return self.feedback(transport, Cause::Ack, ack);
         };
-        let sent = recovery.departure_of(ack.seq, sack.is_repeat);
         let newly = recovery.count_received(sack.received);
         let mut not_in_flight = i64::from(newly);
         while self.acked.base() < ack.cumulative {
@@ -40,9 +59,6 @@ impl Sender {
         if let Some(recovery) = &mut self.recovery {
             recovery.settle(self.acked.base());
             self.in_flight = recovery.land(self.in_flight, not_in_flight);
-        }
-        if let Some(sent) = sent {
-            self.rtt.sample(ack.now - sent);
         }
         let usual = || ack.now.saturating_sub(self.rtt.smoothed().unwrap_or(self.base_rtt));
         let ack = Ack { sent: sent.unwrap_or_else(usual), ..ack };

@@ -130,8 +130,12 @@ impl Converter {
             Control::Both => "uet-nscc-rccc",
         };
         self.sizes(preset, packet, HEADER);
-        if let Some(bytes) = self.flags.number::<u64>("-sack_threshold")? {
-            let fields = [("kind", quoted(&"pds")), ("ack_bytes", quoted(&format!("{bytes}B")))];
+        let bytes = self.flags.number::<u64>("-sack_threshold")?;
+        let bytes = bytes.map(|bytes| ("ack_bytes", quoted(&format!("{bytes}B"))));
+        let sleek = matches!(control, Control::Sender) && self.flags.has("-sleek");
+        let fields: Vec<_> = bytes.into_iter().chain(sleek.then(|| ("sleek", "{}".to_owned()))).collect();
+        if !fields.is_empty() {
+            let fields = [vec![("kind", quoted(&"pds"))], fields].concat();
             self.draft.set("transport.reliability", table(&fields));
         }
         match tree {

@@ -4,16 +4,20 @@ pub(crate) mod host;
 pub(crate) mod wire;
 
 use crate::protocol::declaration::{NoTimer, Origin, PacketFacts, Parts, Protocol, WireSize};
-use crate::protocol::packets::{UET_ACK, UNREACHABLE_UET_ACK};
+use crate::protocol::packets::{PROBE, PROBE_ANSWER, UET_ACK, UNREACHABLE_UET_ACK};
 use crate::protocol::state::ProtocolState;
 
-/// ACKs with bitmaps.
+/// ACKs with bitmaps, and probes with answers that say the same (SLEEK).
 pub(crate) struct Uet;
 
 impl Protocol for Uet {
-    const PACKETS: &'static [PacketFacts] = &[PacketFacts::control(UET_ACK, "uet-ack", Origin::Host)
-        .turning_into(UNREACHABLE_UET_ACK)
-        .saying_more()];
+    const PACKETS: &'static [PacketFacts] = &[
+        PacketFacts::control(UET_ACK, "uet-ack", Origin::Host)
+            .turning_into(UNREACHABLE_UET_ACK)
+            .saying_more(),
+        PacketFacts::control(PROBE, "probe", Origin::Host),
+        PacketFacts::control(PROBE_ANSWER, "probe-answer", Origin::Host).saying_more(),
+    ];
 
     type Timer = NoTimer;
 

@@ -15,7 +15,7 @@ use netloom_transport::{Ack, Sack, sack_first};
 use netloom_units::Time;
 
 use crate::host::flow::echo;
-use crate::protocol::packets::UET_ACK;
+use crate::protocol::packets::{PROBE_ANSWER, UET_ACK};
 
 /// What an ACK says besides what it echoes.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ pub(crate) fn write(answer: &mut Packet, report: Report) {
 /// Reads an ACK that has come.
 #[expect(clippy::cast_possible_wrap, reason = "each half is read by itself")]
 pub(crate) fn read(now: Time, packet: &Packet) -> (Ack, Sack) {
-    let halves = packet.number_of(&[UET_ACK]);
+    let halves = packet.number_of(&[UET_ACK, PROBE_ANSWER]);
     let expected = packet.seq.wrapping_add_signed(i32::from((halves >> 16) as u16 as i16));
     let sack = Sack {
         received: expected + (halves & 0xffff),

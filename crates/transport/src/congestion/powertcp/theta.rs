@@ -14,7 +14,8 @@ use crate::sender::PathFacts;
 /// that changes: of a link that is just full the power is (dθ/dt + 1) θ / τ. Every ACK is smoothed into it over a round trip τ, and once per round trip it divides the
 /// window and β is added. The paper does so with telemetry as with `powertcp`, but this sees only the sum of all queues of the path and back.
 ///
-/// Needs no marks and no telemetry. Meant for paths that a flow keeps for a while: the difference of the round-trip times of two paths looks like a queue that grows or
+/// Losses change no window, as in both programs of its authors: the Linux module has no slow-start threshold and no other reaction, and the ns-3 model's NACKs only send again. A window that is too large
+/// for the queues shrinks by the round-trip times of what arrives. Needs no marks and no telemetry. Meant for paths that a flow keeps for a while: the difference of the round-trip times of two paths looks like a queue that grows or
 /// empties.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -15,7 +15,7 @@ fn transport(ack_bytes: u64, window: u64) -> Transport {
     transport.options.rto_min = Time::from_us(100);
     transport.options.rto_initial = Time::from_us(100);
     transport.options.rto_max = Some(Time::from_us(100));
-    transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(ack_bytes) });
+    transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(ack_bytes), sleek: None });
     let window = crate::congestion::fixed_window::FixedWindow {
         bytes: Some(Bytes(window * 1064 + 1)),
         ..Default::default()
@@ -234,7 +234,85 @@ fn what_does_not_go_with_bitmaps_is_refused() {
         Err("congestion".into())
     );
     assert_eq!(
-        refused(|transport| transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(1 << 40) })),
+        refused(|transport| transport.reliability =
+            Reliability::Pds(Pds { ack_bytes: Bytes(1 << 40), sleek: None })),
         Err("reliability.ack_bytes".into())
     );
+}
+
+/// The same with NSCC, a window of eight packets, an ACK for each packet, and SLEEK.
+fn with_sleek() -> Transport {
+    let mut transport = transport(0, 1);
+    transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(0), sleek: Some(Default::default()) });
+    let nscc = crate::congestion::nscc::Nscc { initial_window: Some(8), ..Default::default() };
+    transport.congestion = Congestion::Nscc(nscc);
+    transport.check().unwrap();
+    transport
+}
+
+/// Packet 0 is lost. It leaves again, once and before anything new, with the ACK by which 1.5 windows have come beyond it, and no other packet does.
+#[test]
+fn what_is_missing_behind_one_and_a_half_windows_leaves_again_whatever_is_in_flight() {
+    let transport = with_sleek();
+    let mut sender = sender(&transport, 200);
+    let mut under_way = std::collections::VecDeque::new();
+    under_way.extend(leave(&mut sender, &transport, us(0)).iter().skip(1).map(|&(seq, _)| (seq, us(0))));
+    let (mut now, mut received) = (us(0), 0);
+    loop {
+        let (seq, sent) = under_way.pop_front().unwrap();
+        (received, now) = (received + 1, (now + Time::from_ns(100)).max(sent + us(10)));
+        sender.on_sack(&transport, about(now, seq, 0), sack(received, seq, &[seq]));
+        let threshold = (sender.window() * 3 / 2).min(187_500) / MTU;
+        let left = leave(&mut sender, &transport, now);
+        let repeats = left.iter().filter(|&&(seq, _)| seq == 0).count();
+        assert_eq!(repeats == 1, u64::from(received) >= threshold.max(5), "{received} of {threshold}");
+        if repeats == 1 {
+            assert_eq!(left[0], (0, true));
+            break;
+        }
+        under_way.extend(left.iter().map(|&(seq, _)| (seq, now)));
+    }
+    // Once only, however many come beyond it; new ones leave as the window allows.
+    let (seq, _) = under_way.pop_front().unwrap();
+    sender.on_sack(&transport, about(now, seq, 0), sack(received + 1, seq, &[seq]));
+    assert!(leave(&mut sender, &transport, now).iter().all(|&(seq, _)| seq > 0));
+    // It is over once all that had been sent by then has come.
+    let next = sender.next();
+    sender.on_sack(&transport, about(now, 0, next), sack(next, next, &[]));
+    assert!(!sender.sleek.as_ref().unwrap().recovers);
+    assert_eq!(sender.counts.retransmissions, 1);
+}
+
+/// The last of six packets is lost, and five ACKs are too few. Nothing more is to be sent, so a probe leaves a round trip and the target delay (0.75 of it, as the fabric trims) after the last ACK. An answer that was
+/// delayed by the target or more only waits for the next probe, five round trips later.
+#[test]
+fn a_probe_that_was_not_delayed_shows_what_is_missing_at_the_end() {
+    let transport = with_sleek();
+    for (delay, repeats) in [(Time::from_ns(7_499), true), (Time::from_ns(7_500), false)] {
+        let mut sender = sender(&transport, 6);
+        assert_eq!(leave(&mut sender, &transport, us(0)).len(), 6);
+        for seq in 0..5 {
+            sender.on_sack(&transport, about(us(10), seq, seq + 1), sack(seq + 1, seq + 1, &[]));
+        }
+        let due = us(10) + RTT + Time::from_ns(7_500);
+        assert_eq!(sender.deadline(&transport), Some(due));
+        sender.on_timer(&transport, due);
+        assert_eq!((sender.take_probe(), sender.take_probe()), (Some(1), None));
+        assert_eq!(sender.deadline(&transport), Some(due + RTT * 5));
+        let back = due + RTT + delay;
+        sender.on_probe_answer(&transport, about(back, 5, 5), sack(5, 5, &[]), 1);
+        let left: Vec<u32> = leave(&mut sender, &transport, back).iter().map(|&(seq, _)| seq).collect();
+        assert_eq!(left, if repeats { vec![5] } else { vec![] });
+        assert_eq!(sender.deadline(&transport), Some(back + RTT + Time::from_ns(7_500)));
+    }
+}
+
+#[test]
+fn sleek_needs_a_target_delay() {
+    let mut transport = with_sleek();
+    transport.congestion = Congestion::FixedWindow(Default::default());
+    assert_eq!(transport.check().unwrap_err().field, "reliability.sleek");
+    let senseless = crate::reliability::pds::Sleek { next_probe: 0.0, ..Default::default() };
+    transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(0), sleek: Some(senseless) });
+    assert_eq!(transport.check().unwrap_err().field, "reliability.sleek.next_probe");
 }
