@@ -41,7 +41,7 @@ impl RoundRobin {
 
     /// [`Self::pick`] where one queue alone is ready: it is served, with another quantum if its turn begins or is over.
     #[inline]
-    fn serve_only(&mut self, queue: usize, quanta: &[u32], size: u32) {
+    pub(crate) fn serve_only(&mut self, queue: usize, quanta: &[u32], size: u32) {
         let left = match self.current == queue {
             true => self.deficit[queue],
             false => {

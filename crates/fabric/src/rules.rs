@@ -203,6 +203,12 @@ impl Rules {
         self.is_lossless
     }
 
+    /// Whether some data queues of a port are served in turn.
+    #[inline(always)]
+    pub fn has_turns(&self) -> bool {
+        self.first_shared < self.queues
+    }
+
     /// Data queues of a port.
     pub fn data_queues(&self) -> usize {
         self.queues - DATA
@@ -213,9 +219,17 @@ impl Rules {
         usize::from(self.queue_of_class[usize::from(class)]) - DATA
     }
 
-    /// The data queues, from 0, that are served in turn, and the bytes per turn of each.
-    pub fn shared_queues(&self) -> (usize, &[u32]) {
-        (self.first_shared - DATA, &self.quanta)
+    /// In how many data queues, from 0, packets leave a host: one per class, as they leave by the first virtual channel.
+    pub fn host_queues(&self) -> usize {
+        self.data_queues() / usize::from(self.vcs)
+    }
+
+    /// Those of a [host's data queues](Self::host_queues), from 0, that are served in turn, and the bytes per turn of each.
+    pub fn shared_host_queues(&self) -> (usize, &[u32]) {
+        match self.vcs {
+            1 => (self.first_shared - DATA, &self.quanta),
+            _ => (self.host_queues(), &[]),
+        }
     }
 
     /// Size of the largest packet.

@@ -280,7 +280,7 @@ impl<Q: Queueing> Handler<World> for AtSwitch<'_, Q> {
 
     #[inline(always)]
     fn looks_ahead(&self) -> bool {
-        Q::IS_LOSSLESS && self.switch.ports.is_ordered()
+        Q::IS_LOSSLESS && (self.world.rules.has_turns() || self.switch.ports.is_ordered())
     }
 
     #[inline(always)]

@@ -38,6 +38,12 @@ pub(super) trait Admission {
         true
     }
 
+    /// Whether a packet that finds its port idle may start at once even if its queue is served in turn: nothing else comes to the node, and could have a turn, in this instant.
+    #[inline(always)]
+    fn may_take_turn(&self) -> bool {
+        false
+    }
+
     /// Finds room for a packet that has to wait, and marks it. Returns its queue, which is another one if it has been trimmed, or what else became of it.
     fn admit(
         &self,
@@ -88,7 +94,15 @@ impl<const IS_OBSERVED: bool> Admission for TailDrop<IS_OBSERVED> {
 }
 
 /// Flow control keeps packets from being lost, and nothing that happens at a port concerns another one.
-struct Lossless;
+struct Lossless {
+    /// Nothing else comes to the node in this instant.
+    is_alone: bool,
+}
+
+impl Lossless {
+    /// Something else may come.
+    const AMONG_OTHERS: Lossless = Lossless { is_alone: false };
+}
 
 impl Admission for Lossless {
     #[inline(always)]
@@ -111,6 +125,11 @@ impl Admission for Lossless {
     #[inline(always)]
     fn starts_at_once(&self, port: &Port, queue: usize) -> bool {
         port.paused >> queue & 1 == 0
+    }
+
+    #[inline(always)]
+    fn may_take_turn(&self) -> bool {
+        self.is_alone
     }
 
     #[inline(always)]
@@ -156,12 +175,12 @@ impl Admission for Ordered {
         queue: usize,
         passes: bool,
     ) -> bool {
-        self.is_charged || Lossless.charge(output, packet, queue, passes)
+        self.is_charged || Lossless::AMONG_OTHERS.charge(output, packet, queue, passes)
     }
 
     #[inline(always)]
     fn starts_at_once(&self, port: &Port, queue: usize) -> bool {
-        !self.is_ordered && Lossless.starts_at_once(port, queue)
+        !self.is_ordered && Lossless::AMONG_OTHERS.starts_at_once(port, queue)
     }
 
     #[inline(always)]
@@ -172,7 +191,7 @@ impl Admission for Ordered {
         queue: usize,
         random: &mut impl Rng,
     ) -> Result<usize, Fate> {
-        Lossless.admit(output, packet, queue, random)
+        Lossless::AMONG_OTHERS.admit(output, packet, queue, random)
     }
 }
 
@@ -269,7 +288,7 @@ impl Ports {
         let queue = self.queue_out(usize::from(port), packet, rules);
         let mut output = self.output(port, true, at.again());
         (output.transmitter.is_host, output.transmitter.may_stamp) = (true, false);
-        output.enqueue(&Lossless, packet, queue, random).unwrap_or(Fate::Queued)
+        output.enqueue(&Lossless::AMONG_OTHERS, packet, queue, random).unwrap_or(Fate::Queued)
     }
 
     /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost, after [`Self::settle_if_ordered`]. Nothing else comes
@@ -289,7 +308,8 @@ impl Ports {
             output.transmitter.is_host = false;
             output.start_all_before(now);
             let queue = usize::from(to.queue);
-            if let Some(fate) = output.enqueue(&Lossless, packet, queue, random) {
+            let lossless = Lossless { is_alone: next > now };
+            if let Some(fate) = output.enqueue(&lossless, packet, queue, random) {
                 return fate;
             }
         }
@@ -314,7 +334,7 @@ impl Ports {
             let is_alone = next > at.now && self.is_first_of_its_instant(at.now);
             let ordered = Ordered { is_charged: false, is_ordered: true };
             let mut output = self.output(to.port, true, at.again());
-            if is_alone && output.start_alone(packet, queue) {
+            if is_alone && output.start_alone(packet, queue, random) {
                 return Fate::Queued;
             }
             if let Some(fate) = output.enqueue(&ordered, packet, queue, random) {
@@ -375,14 +395,17 @@ impl<W: Wire> Output<'_, W> {
         let (now, rules) = (self.transmitter.at.now, self.transmitter.at.rules);
         let is_idle = self.ready() == 0;
         let port = &mut *self.transmitter.port;
-        // A packet of a queue that is served in turn must be seen by the round robin.
+        let is_in_turn = queue >= rules.first_shared;
         if is_idle
             && port.free_at <= now
-            && queue < rules.first_shared
+            && (!is_in_turn || admission.may_take_turn())
             && admission.starts_at_once(port, queue)
         {
             if !admission.charge(self, packet, queue, true) {
                 return None;
+            }
+            if is_in_turn {
+                self.take_turn(packet, queue, random);
             }
             if A::COUNTS_CONTROL {
                 self.service[self.transmitter.index].control_sent = 0;
@@ -419,18 +442,30 @@ impl<W: Wire> Output<'_, W> {
     /// While ports are ordered: starts the transmission of a packet that finds its port idle and its queue open, if nothing else happens at the node in this
     /// instant, so that it would be the next one to start. Nothing follows from that at other ports, as it only passes. `false`: it cannot start so, and nothing has been done with it.
     #[inline(always)]
-    fn start_alone(&mut self, packet: &mut Packet, queue: usize) -> bool {
-        let (now, rules) = (self.transmitter.at.now, self.transmitter.at.rules);
+    fn start_alone(&mut self, packet: &mut Packet, queue: usize, random: &mut impl Rng) -> bool {
+        let lossless = Lossless { is_alone: true };
         let port = &*self.transmitter.port;
-        let may_start = port.free_at <= now
+        let may_start = port.free_at <= self.transmitter.at.now
             && port.ready() == 0
-            && queue < rules.first_shared
-            && Lossless.starts_at_once(port, queue);
-        if !may_start || !Lossless.charge(self, packet, queue, true) {
+            && lossless.starts_at_once(port, queue);
+        if !may_start || !lossless.charge(self, packet, queue, true) {
             return false;
+        }
+        if queue >= self.transmitter.at.rules.first_shared {
+            self.take_turn(packet, queue, random);
         }
         self.start_at_once(packet, queue, Origin::Passing);
         true
+    }
+
+    /// Does what a packet of a queue that is served in turn passes through otherwise before it starts: it comes to wait in its queue, which is empty, and has the next turn, as no other queue has anything to send.
+    #[inline(always)]
+    fn take_turn(&mut self, packet: &mut Packet, queue: usize, random: &mut impl Rng) {
+        self.mark_arrival(packet, queue, random);
+        let Output { service, transmitter, .. } = self;
+        let (rules, size) = (transmitter.at.rules, packet.size.into());
+        let service = &mut service[transmitter.index];
+        service.round_robin.serve_only(queue - rules.first_shared, &rules.quanta, size);
     }
 
     /// Bytes in a queue.

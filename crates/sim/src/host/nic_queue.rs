@@ -52,7 +52,7 @@ impl FairQueue {
     fn new(rules: &Rules) -> Self {
         FairQueue {
             send_queue: SendQueue::new(rules),
-            by_flow: (0..rules.data_queues()).map(|_| Vec::new()).collect(),
+            by_flow: (0..rules.host_queues()).map(|_| Vec::new()).collect(),
         }
     }
 

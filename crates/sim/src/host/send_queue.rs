@@ -29,9 +29,9 @@ pub(crate) enum Next<T> {
 
 impl<T> SendQueue<T> {
     pub(crate) fn new(rules: &Rules) -> Self {
-        let (first_shared, quanta) = rules.shared_queues();
+        let (first_shared, quanta) = rules.shared_host_queues();
         SendQueue {
-            queues: (0..rules.data_queues()).map(|_| VecDeque::new()).collect(),
+            queues: (0..rules.host_queues()).map(|_| VecDeque::new()).collect(),
             first_shared,
             shares: (!quanta.is_empty()).then(|| Box::new(RoundRobin::new(quanta.len()))),
         }
@@ -116,7 +116,7 @@ impl<T> SendQueue<T> {
         if shared != 0
             && let Some(shares) = &mut self.shares
         {
-            let (_, quanta) = rules.shared_queues();
+            let (_, quanta) = rules.shared_host_queues();
             // The size of a packet is known when it is taken; full ones are the rule.
             let queue = self.first_shared + shares.pick(shared, quanta, |_| rules.packet_size());
             if let Some(item) = self.queues[queue].pop_front() {
