@@ -461,7 +461,7 @@ mod tests {
             read("[servers]\nrails = 2\nwiring = \"planes\"\nnic_selection = \"last-outstanding\"\n")
                 .unwrap_err();
         for expected in [
-            "s.toml:2:1: servers.rails: unknown field `rails` (valid here: nics, wiring, nic_selection, planes, gpus, bond, scale_up)",
+            "s.toml:2:1: servers.rails: unknown field `rails` (valid here: nics, wiring, nic_selection, planes, ports, gpus, bond, scale_up)",
             "s.toml:3:10: servers.wiring: there is no wiring `planes` (valid here: side-by-side, rail-optimised)",
             "s.toml:4:17: servers.nic_selection: there is no nic selection `last-outstanding` (did you mean `least-outstanding`?",
         ] {

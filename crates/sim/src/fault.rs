@@ -166,13 +166,42 @@ pub(crate) struct Faults {
     /// Whether some fault loses packets.
     is_losing: bool,
     /// The first cut of the run's middle that nobody repairs and that routing does not get around.
-    endless: Option<usize>,
+    endless: Option<(usize, Endless)>,
     /// Hosts whose link is cut for good in the run's middle.
     dead: FxHashSet<HostId>,
     /// The first one that routing may get around.
     rerouted: Option<usize>,
     /// The intervals in which routes do without links.
     pub(crate) withdrawals: Vec<Withdrawal>,
+}
+
+/// Why nothing gets around a cut that nobody repairs.
+#[derive(Clone, Copy, Debug)]
+enum Endless {
+    /// Routes between switches are not told.
+    NotTold,
+    /// A host's only way is its link, or its NIC does not leave dead ports.
+    Host,
+    /// NICs leave dead ports, and none that is alive is left between some of them.
+    Ports,
+}
+
+impl Endless {
+    /// What a user may write instead.
+    fn expected(self) -> String {
+        let instead = match self {
+            Endless::NotTold => "`reroute_after`, from which on routes between switches get around the links",
+            Endless::Host => {
+                "no host's link among those that are cut, as no route gets around that, only another port of its NIC does, with `servers.bond`"
+            }
+            Endless::Ports => {
+                "for any two NICs ports that stay alive and reach each other, as with `servers.bond` no other gets around a dead port"
+            }
+        };
+        format!(
+            "the moment of the repair, as flows that need the links would never end; or {instead}; or a run with an end (`until` in [measure])"
+        )
+    }
 }
 
 /// What there is for few channels.
@@ -283,14 +312,20 @@ impl Faults {
         }
         let bonded = rails.filter(|rails| rails.bond().is_some());
         let is_dead = |port| self.dead.contains(&port);
-        let needs_hosts = takes_hosts && !bonded.is_some_and(|rails| rails.share_planes(is_dead));
+        let needs_hosts = takes_hosts && !bonded.is_some_and(|rails| rails.reach_each_other(is_dead));
         let takes_others = links.iter().any(|&link| host(link).is_none());
         if takes_hosts && is_told {
             let expected = "\"silence\" where a host's own link is cut, as no path gets around that";
             return Err(Invalid::new("unreachable", expected, "\"notify-source\""));
         }
-        if cut.until.is_none() && (needs_hosts || takes_others && cut.reroute_after.is_none()) {
-            self.endless = self.endless.or(Some(index));
+        let is_not_told = takes_others && cut.reroute_after.is_none();
+        if cut.until.is_none() && (needs_hosts || is_not_told) {
+            let why = match (needs_hosts, bonded) {
+                (false, _) => Endless::NotTold,
+                (true, None) => Endless::Host,
+                (true, Some(_)) => Endless::Ports,
+            };
+            self.endless = self.endless.or(Some((index, why)));
         } else if cut.until.is_none() && !takes_hosts {
             self.rerouted = self.rerouted.or(Some(index));
         }
@@ -354,11 +389,8 @@ impl Faults {
     /// Refuses what the rest of the run cannot bear: a cut for good in a run without an end, in which flows that no link can serve would be repeated
     /// for ever.
     pub(crate) fn check(&self, until: Option<Time>) -> Result<(), Invalid> {
-        if let Some(index) = self.endless.filter(|_| until.is_none()) {
-            let expected = "the moment of the repair, as flows that need the link would never end; or routes that get around it \
-                            (`reroute_after`; no route gets around a host's link, only another port of its NIC does, with `servers.bond`); or a run with an end (`until` in \
-                            [measure])";
-            return Err(Invalid::new("until", expected, "none").within(&index.to_string()));
+        if let Some((index, why)) = self.endless.filter(|_| until.is_none()) {
+            return Err(Invalid::new("until", why.expected(), "none").within(&index.to_string()));
         }
         Ok(())
     }

@@ -88,9 +88,16 @@ fn ports_by_label(
 }
 
 impl World {
-    /// The path between two hosts by which the run begins, with nothing else on it.
+    /// The path between two hosts by which the run begins, with nothing else on it; between NICs of several ports in one network the shortest one.
     pub(crate) fn idle_path(&self, src: HostId, dst: HostId) -> PathProfile {
-        PathProfile::walk(self, self.forwarding.table(), src, dst)
+        let walk = |src, dst| PathProfile::walk(self, self.forwarding.table(), src, dst);
+        if !self.ports_are_joined() {
+            return walk(src, dst);
+        }
+        let full = self.transport.packet_size();
+        let to = |&src| self.ports_of_nic(&dst).iter().map(move |&dst| walk(src, dst));
+        let paths = self.ports_of_nic(&src).iter().flat_map(to);
+        paths.min_by_key(|path| path.one_way(full)).unwrap_or_else(|| walk(src, dst))
     }
 
     /// What the transport knows of such a path.

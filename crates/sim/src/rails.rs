@@ -27,6 +27,8 @@ pub(crate) struct Servers {
 #[derive(Debug)]
 struct Bonded {
     selection: PortSelection,
+    /// The ports of a NIC lead into one network, not into planes.
+    are_joined: bool,
     /// Per port of a NIC, a host of the network, whose link is cut some time: when NICs do without it.
     left: FxHashMap<HostId, Vec<(Time, Time)>>,
     /// When one of them is left or taken again, ascending.
@@ -34,7 +36,7 @@ struct Bonded {
 }
 
 impl Bonded {
-    fn new(bond: Bond, network: &Network, faults: &Faults) -> Self {
+    fn new(bond: Bond, are_joined: bool, network: &Network, faults: &Faults) -> Self {
         let Bond { port_selection: selection, failover_after: after } = bond;
         let cuts = (0..network.hosts()).map(|host| {
             let cuts = faults.cuts_at(network, host);
@@ -46,7 +48,7 @@ impl Bonded {
         let mut changes: Vec<Time> =
             left.values().flatten().flat_map(|&(from, until)| [from, until]).collect();
         changes.sort_unstable();
-        Bonded { selection, left, changes }
+        Bonded { selection, are_joined, left, changes }
     }
 
     fn is_left(&self, port: HostId, now: Time) -> bool {
@@ -58,7 +60,7 @@ impl Bonded {
 impl Servers {
     pub(crate) fn new(rails: std::sync::Arc<Rails>, network: &Network, faults: &Faults) -> Self {
         let few = (0..rails.endpoints()).map(|_| Mutex::default()).collect();
-        let bond = rails.bond().map(|bond| Bonded::new(bond, network, faults));
+        let bond = rails.bond().map(|bond| Bonded::new(bond, rails.ports_are_joined(), network, faults));
         Servers { rails, few, bond }
     }
 
@@ -82,7 +84,8 @@ impl Servers {
     }
 }
 
-/// A NIC whose ports are one has one address for its transport: that of its first port. On the wire a packet has those of the ports by which it goes, which are in the same plane.
+/// A NIC whose ports are one has one address for its transport: that of its first port. On the wire a packet has those of the ports by which it goes, which are in the same plane
+/// or anywhere in one network.
 impl World {
     /// The hosts of the network that are one NIC with a host: itself alone, unless the NIC has several ports.
     pub(crate) fn ports_of_nic<'a>(&'a self, host: &'a HostId) -> &'a [HostId] {
@@ -110,13 +113,27 @@ impl World {
         }
     }
 
-    /// The same by a port of its NIC.
-    pub(crate) fn on_wire(&self, packet: &Packet, port: u16) -> Packet {
-        let at_port = |host| self.servers().rails.at_port(host, port.into());
+    /// The same from a port of its NIC to one of the other NIC.
+    pub(crate) fn on_wire(&self, packet: &Packet, (port, landing): (u16, u16)) -> Packet {
+        let at_port = |host, port: u16| self.servers().rails.at_port(host, port.into());
         match packet.kind.is_of_the_link() {
             true => *packet,
-            false => Packet { src: at_port(packet.src), dst: at_port(packet.dst), ..*packet },
+            false => Packet { src: at_port(packet.src, port), dst: at_port(packet.dst, landing), ..*packet },
         }
+    }
+
+    /// The same as it has come from a port of the other NIC.
+    pub(crate) fn as_it_came(&self, packet: &Packet, src: HostId) -> Packet {
+        let at_port = |host| self.servers().rails.at_port(host, packet.ingress.into());
+        match packet.kind.is_of_the_link() {
+            true => *packet,
+            false => Packet { src, dst: at_port(packet.dst), ..*packet },
+        }
+    }
+
+    /// Whether each port of a NIC reaches all ports of other NICs.
+    pub(crate) fn ports_are_joined(&self) -> bool {
+        self.servers.as_ref().and_then(|servers| servers.bond.as_ref()).is_some_and(|bond| bond.are_joined)
     }
 
     /// By which ports NICs choose packet by packet or flow by flow, where these are one.
@@ -144,22 +161,46 @@ impl World {
     /// Which of `count` ports of the NIC at `src` lead to that at `dst`, as far as both know: a bit each. All, if none does.
     pub(crate) fn ports_to(&self, (src, dst): (HostId, HostId), count: u16, now: Time) -> u64 {
         let all = u64::MAX >> (u64::BITS - u32::from(count));
-        let servers = self.servers();
-        let Some(bond) = &servers.bond else { return all };
+        let Some(bond) = &self.servers().bond else { return all };
         if bond.left.is_empty() && self.epochs.is_empty() {
             return all;
         }
-        let leads = |port: u16| {
-            let [src, dst] = [src, dst].map(|host| servers.rails.at_port(host, port.into()));
-            let has_way = || {
-                let table = self.routes(now).table();
-                !table.candidates(self.network.edge_switch(src), dst).ports.is_empty()
-            };
-            !bond.is_left(src, now) && !bond.is_left(dst, now) && (self.epochs.is_empty() || has_way())
+        let leads = |port: u16| match bond.are_joined {
+            true => (0..count).any(|landing| self.leads(bond, (src, port), (dst, landing), now)),
+            false => self.leads(bond, (src, port), (dst, port), now),
         };
         match (0..count).filter(|&port| leads(port)).fold(0, |ports, port| ports | 1 << port) {
             0 => all,
             some => some,
         }
+    }
+
+    /// At which of `count` ports of the NIC at `dst` a packet may arrive that leaves that at `src` by `port`: a bit each. In one network that at the same switch, if it is up, as the way to it is the
+    /// shortest; all, if none is known to be up.
+    pub(crate) fn landings(&self, (src, dst): (HostId, HostId), port: u16, count: u16, now: Time) -> u64 {
+        let servers = self.servers();
+        let Some(bond) = servers.bond.as_ref().filter(|bond| bond.are_joined) else { return 1 << port };
+        let switch = |host, port: u16| self.network.edge_switch(servers.rails.at_port(host, port.into()));
+        let all = u64::MAX >> (u64::BITS - u32::from(count));
+        let up = match bond.left.is_empty() && self.epochs.is_empty() {
+            true => all,
+            false => (0..count)
+                .filter(|&landing| self.leads(bond, (src, port), (dst, landing), now))
+                .fold(0, |ports, landing| ports | 1 << landing),
+        };
+        let near = (0..count)
+            .filter(|&landing| up >> landing & 1 == 1 && switch(dst, landing) == switch(src, port))
+            .fold(0, |ports, landing| ports | 1 << landing);
+        [near, up].into_iter().find(|&ports| ports != 0).unwrap_or(all)
+    }
+
+    /// Whether packets get from a port of one NIC to a port of another one, as far as both know.
+    fn leads(&self, bond: &Bonded, from: (HostId, u16), to: (HostId, u16), now: Time) -> bool {
+        let [src, dst] = [from, to].map(|(host, port)| self.servers().rails.at_port(host, port.into()));
+        let has_way = || {
+            let table = self.routes(now).table();
+            !table.candidates(self.network.edge_switch(src), dst).ports.is_empty()
+        };
+        !bond.is_left(src, now) && !bond.is_left(dst, now) && (self.epochs.is_empty() || has_way())
     }
 }

@@ -220,7 +220,18 @@ fn a_port_that_fails_for_good_needs_another_one() {
         refused(&Servers { bond: None, ..bonded(2, PortSelection::Flow) }, vec![cut("h2", "s1", 1, None)]);
     assert!(one.contains("another port of its NIC does, with `servers.bond`"), "{one}");
     let both = vec![cut("h2", "s1", 1, None), cut("h0", "s0", 5, None)];
-    assert!(refused(&bonded(2, PortSelection::Flow), both).starts_with("1.until"));
+    let both = refused(&bonded(2, PortSelection::Flow), both);
+    assert!(both.starts_with("1.until") && both.contains("for any two NICs ports that stay alive"), "{both}");
+    // Ports are left, but not links between switches of which routing does not learn.
+    let leaf = Cut { switches: vec!["s0".into()], from: Time::from_us(1), ..Cut::default() };
+    let (network, plan) = listed(&[(0, 1, 1, 0)], &bonded(2, PortSelection::Flow), &leaf_spine(2, 1, 2));
+    let faults = vec![Fault::Cut(leaf)];
+    let message = Simulation::new(network, SimConfig { faults, ..config() }, plan).unwrap_err().to_string();
+    assert!(
+        message.contains("0.until") && message.contains("or `reroute_after`, from which on"),
+        "{message}"
+    );
+    assert!(!message.contains("servers.bond"), "{message}");
     // Each server has a live port, but in no plane do both.
     let apart = vec![cut("h2", "s1", 1, None), cut("h1", "s0", 5, None)];
     assert!(refused(&bonded(2, PortSelection::Flow), apart).starts_with("1.until"));
@@ -248,7 +259,7 @@ fn what_cannot_be_with_several_ports_is_refused() {
     assert!(error(PortSelection::Flow, queue).contains("nic_queue"));
     let one_plane = Servers { planes: 1, nics: 2, ..bonded(1, PortSelection::Flow) };
     let found = one_plane.network(crossbar(4)).unwrap_err().to_string();
-    assert!(found.starts_with("planes: expected 2 or more beside servers.bond"), "{found}");
+    assert!(found.starts_with("bond: expected ports of a NIC to choose among"), "{found}");
 }
 
 /// Schemes with paths beyond the minimal ones, in every plane for itself, whichever chooses the plane.
@@ -318,6 +329,122 @@ fn layers_are_refused_beside_planes() {
     assert!(error.contains("selector") && error.contains("layers are made of all switches"), "{error}");
 }
 
+/// Servers with one NIC of two ports at two leaf switches of one network.
+fn dual_tor(port_selection: PortSelection) -> Servers {
+    Servers { planes: 1, ports: 2, ..bonded(1, port_selection) }
+}
+
+/// Bytes between switches.
+fn between_switches(records: &Records) -> u64 {
+    records.channels.iter().filter(|channel| &*channel.tier != "host").map(|channel| channel.bytes).sum()
+}
+
+/// Servers 0 and 1 are at leaves 0 and 1, servers 2 and 3 at leaves 2 and 3.
+#[test]
+fn ports_of_one_network_reach_each_other_by_the_shortest_way() {
+    let plane = leaf_spine(4, 1, 2);
+    let fct_to = |dst| {
+        let run = listed(&[(0, dst, 400 * 4096, 0)], &dual_tor(PortSelection::RoundRobin), &plane);
+        let records = everywhere(&run, &config());
+        assert_eq!(records.flows[0].fct, Some(records.flows[0].ideal_fct));
+        let to = if dst == 1 { ["h1", "h3"] } else { ["h4", "h6"] };
+        for host in ["h0", "h2"] {
+            assert_eq!(sent(&records, host).packets, 200);
+        }
+        for host in to {
+            assert_eq!(received(&records, host).packets, 200);
+        }
+        (fct(&records.flows[0]), between_switches(&records))
+    };
+    // Beneath the same leaves a packet stays at the one by which it comes.
+    assert_eq!(fct_to(1), (Time(201 * PACKET + 2 * US), 0));
+    // The spine has a link to each leaf, and packets that come at the same time go on to different ones: both links of a NIC are full.
+    let (fct, bytes) = fct_to(2);
+    assert_eq!(fct, Time(203 * PACKET + 4 * US));
+    assert!(bytes >= 2 * 400 * 4160);
+}
+
+/// All four pairs of ports are taken, and a flow keeps its own.
+#[test]
+fn flows_take_any_pair_of_ports() {
+    let plane = leaf_spine(4, 1, 2);
+    let messages: Vec<_> = (0..64).map(|number| (0, 2, 40_960, number * 20_000)).collect();
+    let run = listed(&messages, &dual_tor(PortSelection::Flow), &plane);
+    let mut config = config();
+    let flows = vec![TracedFlow { src: 0, dst: 4, flow: None }];
+    config.measure.trace = Some(PacketTrace { flows, ..PacketTrace::default() });
+    let records = everywhere(&run, &config);
+    let alone = Time(13 * PACKET + 4 * US);
+    assert!(records.flows.iter().all(|flow| flow.fct == Some(alone) && flow.ideal_fct == alone));
+    let traced = records.trace.to_vec().unwrap();
+    let data = traced.iter().filter(|row| row.kind == "data");
+    let pairs: BTreeSet<(u32, (u32, u32))> = data.map(|row| (row.flow, (row.src, row.dst))).collect();
+    assert_eq!(pairs.len(), 64, "each has one");
+    let mut counts = std::collections::BTreeMap::new();
+    pairs.into_iter().for_each(|(_, ends)| *counts.entry(ends).or_insert(0) += 1);
+    // A binomial draw of 64 with p = 1/4: four standard deviations of 3.5.
+    assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [(0, 4), (0, 6), (2, 4), (2, 6)]);
+    assert!(counts.values().all(|count| (2..=30).contains(count)), "{counts:?}");
+}
+
+/// Server 0 loses a port: it is left at both ends, while the other server goes on by both of its own.
+#[test]
+fn the_last_hop_of_a_dual_tor_may_be_either_port() {
+    let plane = leaf_spine(4, 2, 2);
+    let transport = Transport { congestion: unlimited().congestion, ..Transport::default() };
+    let both = [(0, 2, 2_000_000, 0), (2, 0, 2_000_000, 0)];
+    for selection in SELECTIONS {
+        let flows: Vec<_> =
+            (0..8).flat_map(|at| both.map(|(src, dst, bytes, _)| (src, dst, bytes, at))).collect();
+        let run = listed(&flows, &dual_tor(selection), &plane);
+        let config = |until| {
+            let faults = vec![cut("h2", "s1", 10, until)];
+            SimConfig { transport: transport.clone(), faults, ..scheme("spray-nic") }
+        };
+        let records = everywhere(&run, &config(None));
+        assert!(records.flows.iter().all(|flow| flow.delivered == flow.bytes), "{selection:?}");
+        let most = 30 * US / PACKET + 1 + 10 * US / PACKET;
+        let packets = sent(&records, "h2").packets;
+        assert!((60..=most).contains(&packets), "{selection:?}: {packets}");
+        assert!(received(&records, "h2").lost > 0 && sent(&records, "h2").lost > 0, "{selection:?}");
+        // Both ports of the other server send data for 30 us, and an answer to each packet of two ports.
+        let (lost, in_time) = (received(&records, "h2").lost, 30 * US / PACKET + 1);
+        assert!(lost <= 4 * in_time, "{selection:?}: {lost}");
+        for host in ["h4", "h6"] {
+            assert!(sent(&records, host).packets > 2 * most, "{selection:?}: {host} has a port to go to");
+        }
+        let repaired = everywhere(&run, &config(Some(60)));
+        assert!(sent(&repaired, "h2").packets > 2 * most, "{selection:?}");
+        assert!(repaired.flows.iter().all(|flow| flow.fct.is_some()));
+    }
+}
+
+/// Each NIC needs a live port, whichever it is; and routing must find the other one.
+#[test]
+fn what_cannot_change_the_last_hop_is_refused() {
+    let plane = leaf_spine(4, 2, 2);
+    let built = |name: &str, faults: Vec<Fault>| {
+        let (network, plan) = listed(&[(0, 2, 1, 0)], &dual_tor(PortSelection::Flow), &plane);
+        Simulation::new(network, SimConfig { faults, ..scheme(name) }, plan)
+    };
+    let crossed = vec![cut("h2", "s1", 1, None), cut("h4", "s2", 5, None)];
+    assert!(built("ecmp", crossed).is_ok());
+    let both = vec![cut("h2", "s1", 1, None), cut("h0", "s0", 5, None)];
+    let error = built("ecmp", both).unwrap_err().to_string();
+    assert!(error.contains("1.until"), "{error}");
+    for (name, cut, expected) in [
+        ("letflow", Some(cut("h2", "s1", 1, None)), "no cut of a host's link"),
+        ("letflow", None, ""),
+        ("presto", None, "one at NICs that draws entropy values"),
+    ] {
+        let error = built(name, cut.into_iter().collect()).err().map(|error| error.to_string());
+        match error {
+            Some(error) => assert!(!expected.is_empty() && error.contains(expected), "{name}: {error}"),
+            None => assert_eq!(expected, "", "{name}"),
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -326,6 +453,7 @@ proptest! {
     fn flows_end_though_a_port_is_dead(
         selection in 0..4usize,
         planes in 2..5u32,
+        joined in any::<bool>(),
         nics in 1..3u32,
         nic_selection in 0..4usize,
         name in 0..5usize,
@@ -346,7 +474,14 @@ proptest! {
         let nic_selection = [
             NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding,
         ][nic_selection];
-        let servers = Servers { nics, planes, nic_selection, bond: Some(bond), ..Servers::default() };
+        // The second leaf switch of a pair stands for the second plane.
+        let (name, planes) = if joined && name == "letflow" { ("adaptive", planes) } else { (name, planes) };
+        let servers = Servers { nics, nic_selection, bond: Some(bond), ..Servers::default() };
+        let (of_plane, servers) = match joined {
+            true => (4, Servers { ports: 2, ..servers }),
+            false => (16, Servers { planes, ..servers }),
+        };
+        let planes = if joined { 4 } else { planes };
         let pattern = Uniform { size: Bytes(150_000).into(), messages_per_host: Some(12), ..Uniform::default() };
         let run = planned(Pattern::Uniform(pattern), &servers, &plane);
         let mut config = SimConfig { seed, ..scheme(name) };
@@ -356,7 +491,7 @@ proptest! {
                 ..Fabric::default()
             };
         }
-        let (host, of_plane) = (dead.0 + 16 * (dead.1 % planes), 16);
+        let host = if joined { dead.0 } else { dead.0 + of_plane * (dead.1 % planes) };
         let switch = run.0.node_name(run.0.edge_switch(host));
         config.faults = vec![cut(&run.0.node_name(host), &switch, from, repair)];
         let records = everywhere(&run, &config);

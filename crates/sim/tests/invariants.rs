@@ -600,12 +600,15 @@ fn rails(network: &Network, config: &SimConfig, ports: Ports, seed: u64) -> Opti
     let failover_after = Time::from_us(drawn(53, 30));
     let port_selection = port_selection(config, ports, seed);
     let bond = port_selection.map(|port_selection| Bond { port_selection, failover_after });
+    // In one network they are one only with a rule.
+    let of_nic = if planes == 1 && bond.is_some() { drawn(50, 3) as u32 + 1 } else { 1 };
     let servers = Servers {
         nics,
         wiring: wirings[drawn(16, 2) as usize],
         nic_selection: selections[drawn(24, 4) as usize],
         planes,
-        bond: bond.filter(|_| planes > 1),
+        ports: of_nic,
+        bond: bond.filter(|_| planes > 1 || of_nic > 1),
         gpus: [None, Some(1), Some(nics)][drawn(36, 3) as usize],
         scale_up: (drawn(40, 2) == 0).then_some(scale_up),
     };
@@ -651,7 +654,7 @@ fn port_selection(config: &SimConfig, ports: Ports, seed: u64) -> Option<PortSel
 /// In half of the cases one of the ports of a NIC that has others dies for good.
 fn dead_port(network: &Network, rails: &Rails, seed: u64) -> Option<Fault> {
     let host = (seed >> 20) as u32 % network.hosts();
-    let has_others = rails.bond().is_some() && rails.share_planes(|port| port == host);
+    let has_others = rails.bond().is_some() && rails.reach_each_other(|port| port == host);
     (has_others && (seed >> 57).is_multiple_of(2)).then(|| {
         let (from, to) = (network.node_name(host), network.node_name(network.edge_switch(host)));
         let channels = vec![ChannelEnds { from, to, parallel: 0 }];
@@ -685,6 +688,7 @@ fn simulate_by(
     if let Some(rails) = rails.as_ref().filter(|_| ports == Ports::Any) {
         config.faults.extend(dead_port(network, rails, seed));
     }
+    let are_joined = rails.as_ref().is_some_and(|rails| rails.ports_are_joined());
     let context = PlanContext { rails, ..PlanContext::new(seed) };
     let plan: Plan = netloom_workload::Workload::new(pattern.clone()).plan(network, &context).ok()?;
     mark(&mut config);
@@ -696,6 +700,12 @@ fn simulate_by(
     match Simulation::new(network.clone(), config, plan) {
         // Packets say how much credit they could use, or what they claim, in its place.
         Err(SimError::Routing(error)) if needs_serialisation && error.field == "granularity" => None,
+        // Of paths that lead to one port of a NIC, and of what switches keep of a flow that changes its port.
+        Err(SimError::Routing(error))
+            if are_joined && ["selector", "granularity"].contains(&error.field.as_ref()) =>
+        {
+            None
+        }
         // A tapered tree may hang on the one link that was cut.
         Err(SimError::Unreachable(_)) if may_hang => None,
         // Or on one that is cut for good, and some schemes cannot follow.

@@ -81,7 +81,8 @@ impl<'a> Whole<'a> {
     fn new(name: String, parts: &[Separate<'a>]) -> Self {
         let first = parts.first().expect("there is a network").network;
         let hosts = parts.iter().map(|part| part.network.hosts()).sum();
-        let network = Network { name, hosts, switches: 0, ..Network::empty() };
+        let links_per_host = parts.iter().map(|part| part.network.links_per_host()).max().unwrap_or(1);
+        let network = Network { name, hosts, switches: 0, links_per_host, ..Network::empty() };
         let has_names = parts.iter().any(|part| part.network.has_own_names());
         Whole {
             network,

@@ -1,16 +1,20 @@
 //! NICs whose ports are one: a flow's packets leave by all of them, or by those whose links are up.
 
+use netloom_units::Time;
 use netloom_units::random::mix;
-use netloom_units::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The ports of a NIC, one in each plane, as one: a NIC has one transport for all of its ports, chooses the port of every packet, and leaves ports whose link is down. Without this table
+/// The ports of a NIC, one in each plane or several in one network (`ports`), as one: a NIC has one transport for all of its ports, chooses the port of every packet, and leaves ports whose link is down. Without this table
 /// every port has a transport of its own, and `nic_selection` chooses among ports.
 ///
 /// An answer leaves by the port by which a packet has come last. Windows and rates of senders are those of all ports that a flow uses at a time.
 ///
-/// Refused: fewer than two planes; `transport.nic_queue`; per-packet selections with flowcuts, with `transport.reorder`s that count flowcells, and with transports that compare what the links
+/// A packet arrives at the same port of the other NIC as that by which it leaves, if that is another plane. In one network the sender chooses that port, too, as switches would by their equal-cost
+/// routes to both: the port at the switch of its own port, if there is one; otherwise by a hash of the flow, or of the entropy value with `entropy`; in turn with `round-robin` and `least-loaded` if
+/// routing decides for every packet anew. Ports that are left are no longer chosen, so the last hop can be either port.
+///
+/// Refused: NICs of one port; `transport.nic_queue`; per-packet selections with flowcuts, with `transport.reorder`s that count flowcells, and with transports that compare what the links
 /// of one path say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -60,14 +64,6 @@ impl PortSelection {
             PortSelection::Entropy => "entropy",
             PortSelection::LeastLoaded => "least-loaded",
         }
-    }
-}
-
-impl Bond {
-    /// Refuses NICs of one port.
-    pub(crate) fn check(self, planes: u32) -> Result<(), Invalid> {
-        let expected = "2 or more beside servers.bond, which chooses among the ports of a NIC";
-        Invalid::unless(planes > 1, "planes", expected, planes)
     }
 }
 

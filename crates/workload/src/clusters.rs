@@ -4,6 +4,7 @@ use netloom_topology::{LeafSpine, Topology};
 use netloom_units::{Rate, Time};
 use serde::Serialize;
 
+use crate::bond::Bond;
 use crate::servers::{NicSelection, ScaleUp, ScaleUpWiring, Servers, Wiring};
 
 /// A cluster by its name.
@@ -53,10 +54,16 @@ fn of_eight(wiring: Wiring, planes: u32, scale_up: ScaleUp) -> Servers {
         wiring,
         nic_selection: NicSelection::RoundRobin,
         planes,
+        ports: 1,
         gpus: Some(8),
         bond: None,
         scale_up: Some(scale_up),
     }
+}
+
+/// Servers of eight GPUs whose NICs have two ports at two leaf switches of one network. Flows keep their port.
+fn dual_tor(wiring: Wiring, scale_up: ScaleUp) -> Servers {
+    Servers { ports: 2, bond: Some(Bond::default()), ..of_eight(wiring, 1, scale_up) }
 }
 
 /// SimAI's NVLink: 2880 Gb/s and 25 ns each to and from an NVSwitch (`gen_Topo_Template.py`).
@@ -102,6 +109,16 @@ pub static PRESETS: &[ClusterPreset] = &[
         },
     },
     ClusterPreset {
+        name: "alibaba-hpn-single-plane",
+        doc: "The network of alibaba-hpn without planes, as SimAI's generator builds it for comparison (gen_Topo_Template.py, AlibabaHPN without --dp): both leaf switches of a segment and rail, one for each port of 200 Gb/s of a NIC \
+              (dual ToR), under the same 120 spines. Ports of a NIC are one, by flow; what the generator leaves to NCCL. leaves = 16 is one segment of 1,024 GPUs.",
+        expand: || {
+            let network = leaf_spine(240, 120, 128, 1, 400);
+            let network = LeafSpine { host_rate: Some(Rate::from_gbps(200)), ..network };
+            (network, dual_tor(Wiring::RailOptimised, SIMAI_NVLINK))
+        },
+    },
+    ClusterPreset {
         name: "spectrum-x",
         doc: "NVIDIA's Spectrum-X as SimAI's generator builds it (gen_Topo_Template.py, Spectrum-X): 4,096 GPUs, 8 rails, a leaf switch for 64 servers and a rail, 64 spines, 400 Gb/s, no oversubscription; NVLink and latencies from there.",
         expand: || (leaf_spine(64, 64, 64, 1, 400), of_eight(Wiring::RailOptimised, 1, SIMAI_NVLINK)),
@@ -111,6 +128,16 @@ pub static PRESETS: &[ClusterPreset] = &[
         doc: "DCN+, Alibaba's network before HPN, as SimAI's generator builds it with single ToRs (gen_Topo_Template.py, DCN+): 512 GPUs, all NICs of a server at one of 8 leaf switches with 64 NICs, 8 spines with one link of 400 Gb/s to each leaf: 8:1 \
               oversubscribed, as its default is; NVLink and latencies from there.",
         expand: || (leaf_spine(8, 8, 64, 1, 400), of_eight(Wiring::SideBySide, 1, SIMAI_NVLINK)),
+    },
+    ClusterPreset {
+        name: "dcn-plus-dual-tor",
+        doc: "DCN+ with dual ToRs as SimAI's generator builds it (gen_Topo_Template.py, DCN+ with --dt): 512 GPUs, each NIC with two ports of 200 Gb/s at a pair of leaf switches that serves 16 servers, 8 leaf switches of 128 ports, \
+              8 spines with one link of 400 Gb/s to each leaf; NVLink and latencies from there. Ports of a NIC are one, by flow; what the generator leaves to NCCL.",
+        expand: || {
+            let network =
+                LeafSpine { host_rate: Some(Rate::from_gbps(200)), ..leaf_spine(8, 8, 128, 1, 400) };
+            (network, dual_tor(Wiring::SideBySide, SIMAI_NVLINK))
+        },
     },
 ];
 
@@ -127,8 +154,10 @@ mod tests {
             ("gb200-nvl72-like", 576, 1, 8, 36, 1, 1.0),
             ("mi300x-like", 128, 1, 8, 8, 1, 1.0),
             ("alibaba-hpn", 15_360, 2, 120, 60, 2, 24_000.0 / 25_600.0),
+            ("alibaba-hpn-single-plane", 15_360, 2, 240, 120, 1, 48_000.0 / 25_600.0),
             ("spectrum-x", 4096, 1, 64, 64, 1, 1.0),
             ("dcn-plus", 512, 1, 8, 8, 1, 1.0 / 8.0),
+            ("dcn-plus-dual-tor", 512, 2, 8, 8, 1, 1.0 / 8.0),
         ];
         assert_eq!(PRESETS.len(), expected.len());
         for (name, gpus, ports, leaves, spines, planes, up) in expected {
@@ -145,7 +174,7 @@ mod tests {
             // A segment of the largest is as good as all of it.
             let plane = match topology {
                 Topology::LeafSpine(network) if gpus > 5000 => {
-                    Topology::LeafSpine(LeafSpine { leaves: 8, ..network })
+                    Topology::LeafSpine(LeafSpine { leaves: 8 * servers.ports, ..network })
                 }
                 other => other,
             };

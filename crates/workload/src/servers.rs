@@ -33,6 +33,11 @@ pub struct Servers {
     pub nic_selection: NicSelection,
     /// Ports of a NIC, each connected to a separate plane: the network of `topology` exists that many times, without links between the planes.
     pub planes: u32,
+    /// Ports of a NIC in one network, each at another leaf switch: 2 is dual ToR. Any port of a NIC reaches any port of another one, and a table `bond` makes them one. With `wiring`
+    /// "side-by-side" that many neighbouring leaf switches serve the same NICs, with "rail-optimised" the same rail of a group of servers; in a file in which hosts have several links, a host's links are
+    /// the ports of its NICs in turn. Beside it one plane.
+    #[serde(skip_serializing_if = "is_one")]
+    pub ports: u32,
     /// GPUs of a server. The workload then addresses GPUs instead of servers: GPU g of server s is endpoint s·gpus + g and has the NICs from g·nics/gpus on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
@@ -51,11 +56,18 @@ impl Default for Servers {
             wiring: Wiring::default(),
             nic_selection: NicSelection::default(),
             planes: 1,
+            ports: 1,
             gpus: None,
             bond: None,
             scale_up: None,
         }
     }
+}
+
+/// Whether a number says what is so without it.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// Which hosts of the network are a server's NICs.
@@ -66,7 +78,7 @@ pub enum Wiring {
     #[default]
     SideBySide,
     /// Every k leaf switches with hosts form a group, with as many servers as each leaf has hosts; NIC r of every server is at the group's leaf r.
-    /// Servers of a group reach each other over one switch.
+    /// Servers of a group reach each other over one switch. With `ports` = p it is every k·p leaf switches, and NIC r is at those from r·p on.
     RailOptimised,
 }
 
@@ -141,8 +153,9 @@ impl Servers {
         let ports = self.ports(plane.hosts())?;
         let links = plane.links_per_host();
         if links > 1 {
-            let expected = || format!("{links}, the links of each host of {}", plane.name());
-            Invalid::unless(self.nics == links, "nics", expected(), self.nics)?;
+            let what = if self.ports > 1 { "NICs and ports of a NIC whose product is " } else { "" };
+            let expected = || format!("{what}{links}, the links of each host of {}", plane.name());
+            Invalid::unless(self.hosts_of_server() == u64::from(links), "nics", expected(), self.nics)?;
             // Where all links lead into one network, hosts are as those of any other one, side by side.
             let is_whole = plane.components() == 1;
             let what = if is_whole { "no wiring" } else { "neither planes, gpus nor wiring" };
@@ -153,11 +166,13 @@ impl Servers {
             let is_plain = self.planes == 1 && self.gpus.is_none();
             let fits = self.wiring == Wiring::SideBySide && (is_plain || is_whole);
             Invalid::unless(fits, "nics", expected, "some of them")?;
+            let expected = format!("1, as not all links of a host of {} lead into one network", plane.name());
+            Invalid::unless(is_whole || self.ports == 1, "ports", expected, self.ports)?;
             if is_plain {
                 return Ok(plane);
             }
         }
-        let servers = plane.hosts() / self.nics;
+        let servers = narrow::<u32>(u64::from(plane.hosts()) / self.hosts_of_server());
         if self.planes == 1 && self.simulated().is_none() {
             return Ok(plane);
         }
@@ -191,27 +206,32 @@ impl Servers {
     /// # Errors
     /// If the network's hosts, or the leaf switches, do not come out even.
     pub fn build(&self, network: &Network, seed: u64) -> Result<Rails, Invalid> {
-        let &Servers { nics, wiring, nic_selection, planes, bond, .. } = self;
+        let &Servers { nics, wiring, nic_selection, planes, ports: of_nic, bond, .. } = self;
         let servers = self.servers_of(network.hosts())?;
-        let of_plane = servers * nics;
+        let of_plane = servers * nics * of_nic;
         let ports = self.ports(of_plane)?;
         let by_server: Box<[HostId]> = match wiring {
+            Wiring::RailOptimised => by_leaves(network, of_plane, nics * of_nic, "wiring")?,
+            // The links of a host in a file are its own.
+            Wiring::SideBySide if of_nic > 1 && network.links_per_host() == 1 => {
+                by_leaves(network, of_plane, of_nic, "ports")?
+            }
             Wiring::SideBySide => (0..of_plane).collect(),
-            Wiring::RailOptimised => by_rails(network, of_plane, nics)?,
         };
         let endpoints = servers * ports.endpoints;
         let mut order = Vec::with_capacity(network.hosts() as usize);
         for endpoint in 0..endpoints {
-            let first = endpoint * ports.nics;
-            for &nic in &by_server[first as usize..(first + ports.nics) as usize] {
+            let of_endpoint = ports.nics * of_nic;
+            let first = endpoint * of_endpoint;
+            for &nic in &by_server[first as usize..(first + of_endpoint) as usize] {
                 order.extend((0..planes).map(|plane| plane * of_plane + nic));
             }
             order.extend(ports.inside.then_some(planes * of_plane + endpoint));
         }
-        let count = ports.nics * planes + u32::from(ports.inside);
+        let count = ports.nics * of_nic * planes + u32::from(ports.inside);
         let (outside, domains) = outside_first(network, &mut order, count)?;
-        // All ports of NICs come first and lead out of the server: planes are made for that.
-        let bonded = if bond.is_some() { planes } else { 1 };
+        // All ports of NICs come first and lead out of the server: planes are made for that, and so is one network with several ports of a NIC.
+        let bonded = if bond.is_some() { planes * of_nic } else { 1 };
         let mut place = vec![0; order.len()];
         for (at, &host) in (0..).zip(&order) {
             place[host as usize] = at;
@@ -224,7 +244,20 @@ impl Servers {
             (Some(of_server), _) => Gpus::Endpoints { of_server },
         };
         let (order, place) = (order.into(), place.into());
-        Ok(Rails { ports: count, bonded, bond, outside, domains, gpus, nic_selection, seed, order, place })
+        let joined = of_nic > 1;
+        Ok(Rails {
+            ports: count,
+            bonded,
+            joined,
+            bond,
+            outside,
+            domains,
+            gpus,
+            nic_selection,
+            seed,
+            order,
+            place,
+        })
     }
 
     /// The scale-up network, if it is part of the network.
@@ -232,10 +265,15 @@ impl Servers {
         self.scale_up.filter(|inside| inside.wiring != ScaleUpWiring::Ideal)
     }
 
+    /// Hosts of a plane that are ports of a server.
+    fn hosts_of_server(&self) -> u64 {
+        u64::from(self.nics) * u64::from(self.ports)
+    }
+
     /// How many servers a network of this many hosts has: the hosts are ports of NICs in all planes, and a port of each GPU to a simulated scale-up network.
     fn servers_of(&self, hosts: u32) -> Result<u32, Invalid> {
         let inside = self.simulated().and(self.gpus).unwrap_or(0);
-        let of_server = u64::from(self.nics) * u64::from(self.planes) + u64::from(inside);
+        let of_server = self.hosts_of_server().saturating_mul(self.planes.into()) + u64::from(inside);
         let expected =
             || format!("a divisor of the network's {hosts} hosts that leaves at least two servers");
         let is_even = of_server > 0 && u64::from(hosts).is_multiple_of(of_server);
@@ -245,10 +283,17 @@ impl Servers {
 
     /// What an endpoint has, where a plane has `of_plane` hosts; checks all fields.
     fn ports(&self, of_plane: u32) -> Result<Ports, Invalid> {
-        let &Servers { nics, planes, gpus, bond, .. } = self;
-        bond.map_or(Ok(()), |bond| bond.check(planes))?;
+        let &Servers { nics, planes, ports, gpus, bond, .. } = self;
+        let expected = format!("1 to {MOST_PORTS}");
+        Invalid::unless((1..=MOST_PORTS).contains(&ports), "ports", expected, ports)?;
+        let expected = "1 with several planes, in each of which a NIC has one port";
+        Invalid::unless(ports == 1 || planes == 1, "ports", expected, ports)?;
+        let expected = "1, or a table `bond` beside it: without it ports have transports of their own, and are NICs (nics, with wiring = \"rail-optimised\")";
+        Invalid::unless(ports == 1 || bond.is_some(), "ports", expected, ports)?;
+        let expected = "ports of a NIC to choose among: planes = 2 or more, or ports = 2 or more for leaf switches of one network (dual ToR)";
+        Invalid::unless(bond.is_none() || planes > 1 || ports > 1, "bond", expected, "one port")?;
         // One NIC is none to choose from, unless it has several ports or servers have GPUs.
-        let least = if planes > 1 || gpus.is_some() { 1 } else { 2 };
+        let least = if planes > 1 || ports > 1 || gpus.is_some() { 1 } else { 2 };
         let expected =
             |most| format!("{least} to {most}; leave the table `servers` out where each host has one");
         // Where the inside is ideal, the NICs of all GPUs are the server's.
@@ -258,7 +303,8 @@ impl Servers {
         Invalid::unless((least..=most).contains(&nics), "nics", expected(most), nics)?;
         let expected =
             || format!("a divisor of the network's {of_plane} hosts that leaves at least two servers");
-        let are_even = of_plane.is_multiple_of(nics) && of_plane / nics >= 2;
+        let of_server = self.hosts_of_server();
+        let are_even = u64::from(of_plane).is_multiple_of(of_server) && u64::from(of_plane) / of_server >= 2;
         Invalid::unless(are_even, "nics", expected(), nics)?;
         let of_server = gpus.unwrap_or(1);
         let is_divisor = of_server > 0 && nics.is_multiple_of(of_server);
@@ -281,6 +327,8 @@ impl Servers {
         let expected =
             format!("1 to {}: {nics} NICs with a port to each plane, {MOST_PORTS} ports in all", most / nics);
         Invalid::unless((1..=most / nics).contains(&planes), "planes", expected, planes)?;
+        let expected = format!("1 to {}: {nics} NICs, {MOST_PORTS} ports in all", most / nics);
+        Invalid::unless(ports <= most / nics, "ports", expected, ports)?;
         Ok(Ports { nics, endpoints, inside })
     }
 }
@@ -358,8 +406,13 @@ fn outside_first(network: &Network, order: &mut [HostId], count: u32) -> Result<
     Ok((narrow::<u32>(outside.len()), domains.into()))
 }
 
-/// All hosts of the first plane, server by server, where the NICs of a group's servers are at its leaf switches in turn.
-fn by_rails(network: &Network, of_plane: u32, nics: u32) -> Result<Box<[HostId]>, Invalid> {
+/// All hosts of the first plane, where every `together` leaf switches form a group: one of each leaf, then the next ones. `field` asks for that.
+fn by_leaves(
+    network: &Network,
+    of_plane: u32,
+    together: u32,
+    field: &'static str,
+) -> Result<Box<[HostId]>, Invalid> {
     let mut leaves: BTreeMap<NodeId, Vec<HostId>> = BTreeMap::new();
     for host in 0..of_plane {
         leaves.entry(network.edge_switch(host)).or_default().push(host);
@@ -367,17 +420,19 @@ fn by_rails(network: &Network, of_plane: u32, nics: u32) -> Result<Box<[HostId]>
     let leaves: Vec<Vec<HostId>> = leaves.into_values().collect();
     let per_leaf = leaves[0].len();
     let is_even =
-        leaves.len().is_multiple_of(nics as usize) && leaves.iter().all(|leaf| leaf.len() == per_leaf);
+        leaves.len().is_multiple_of(together as usize) && leaves.iter().all(|leaf| leaf.len() == per_leaf);
+    let other = if field == "wiring" { "\"side-by-side\"" } else { "1" };
     let expected = || {
         format!(
-            "\"side-by-side\", or a network in which the {} switches with hosts are a multiple of nics = {nics} and have equally many hosts",
+            "{other}, or a network in which the {} switches with hosts are a multiple of {together} and have equally many hosts",
             leaves.len()
         )
     };
-    Invalid::unless(is_even, "wiring", expected(), "\"rail-optimised\"")?;
-    let servers =
-        leaves.chunks(nics as usize).flat_map(|group| (0..per_leaf).map(move |server| (group, server)));
-    Ok(servers.flat_map(|(group, server)| group.iter().map(move |leaf| leaf[server])).collect())
+    let found = if field == "wiring" { "\"rail-optimised\"".to_owned() } else { together.to_string() };
+    Invalid::unless(is_even, field, expected(), found)?;
+    let groups =
+        leaves.chunks(together as usize).flat_map(|group| (0..per_leaf).map(move |place| (group, place)));
+    Ok(groups.flat_map(|(group, place)| group.iter().map(move |leaf| leaf[place])).collect())
 }
 
 /// What a workload addresses where the scenario names GPUs.
@@ -398,6 +453,8 @@ pub struct Rails {
     ports: u32,
     /// How many ports each rail that leads out of the server has.
     bonded: u32,
+    /// The ports of a rail lead into one network, not into planes.
+    joined: bool,
     bond: Option<Bond>,
     /// How many ports, the first ones, lead out of the server.
     outside: u32,
@@ -481,6 +538,11 @@ impl Rails {
         self.bond
     }
 
+    /// Whether the ports of a NIC that are one lead into one network, so that each of them reaches all ports of other NICs, not into planes.
+    pub fn ports_are_joined(&self) -> bool {
+        self.joined
+    }
+
     /// How messages are spread.
     pub fn nic_selection(&self) -> NicSelection {
         self.nic_selection
@@ -515,15 +577,18 @@ impl Rails {
         self.order[(self.place[host as usize] - self.port(host)) as usize]
     }
 
-    /// Whether any two NICs of a rail have a plane in common in which neither port is dead.
-    pub fn share_planes(&self, is_dead: impl Fn(HostId) -> bool) -> bool {
+    /// Whether any two NICs of a rail reach each other by ports that are not dead: in a plane in which both have one, or each by any where all lead into one network.
+    pub fn reach_each_other(&self, is_dead: impl Fn(HostId) -> bool) -> bool {
         (0..self.rails()).all(|rail| {
             let live = |endpoint| {
                 let ports = self.hosts(endpoint, rail).iter().enumerate();
                 ports.filter(|&(_, &port)| !is_dead(port)).fold(0u64, |live, (port, _)| live | 1 << port)
             };
             let kinds: BTreeSet<u64> = (0..self.endpoints()).map(live).collect();
-            kinds.iter().all(|one| kinds.iter().all(|other| one & other != 0))
+            match self.joined {
+                true => !kinds.contains(&0),
+                false => kinds.iter().all(|one| kinds.iter().all(|other| one & other != 0)),
+            }
         })
     }
 
@@ -754,6 +819,62 @@ mod tests {
         let apart = topology.build(&BuildContext { seed: 1, base_dir: "".as_ref() }).unwrap();
         let error = servers.build(&apart, 1).unwrap_err().to_string();
         assert!(error.starts_with("nics: expected a link of each host to a network that joins"), "{error}");
+    }
+
+    #[test]
+    fn ports_of_a_nic_are_at_neighbouring_leaf_switches() {
+        // Four leaves of six hosts; of_two: NICs with two ports each.
+        let network = network(24, 6);
+        let of_two = Servers { ports: 2, bond: Some(Bond::default()), ..Servers::default() };
+        let beside = rails(Servers { nics: 3, ..of_two.clone() }, &network);
+        assert_eq!((beside.endpoints(), beside.ports(), beside.rails()), (4, 6, 3));
+        // The first two leaves serve servers 0 and 1, whose NICs are neighbours.
+        assert_eq!([0, 1, 2].map(|nic| beside.hosts(1, nic)), [[3, 9], [4, 10], [5, 11]]);
+        assert_eq!(beside.hosts(2, 0), [12, 18]);
+        let optimised = Servers { nics: 2, wiring: Wiring::RailOptimised, ..of_two.clone() };
+        let optimised = rails(optimised, &network);
+        // All four leaves serve all six servers: NIC 0 is at the first two.
+        assert_eq!((optimised.endpoints(), optimised.ports(), optimised.rails()), (6, 4, 2));
+        assert_eq!([0, 1].map(|nic| optimised.hosts(5, nic)), [[5, 11], [17, 23]]);
+        let dead = |ports: &'static [u32]| optimised.reach_each_other(|port| ports.contains(&port));
+        assert!(dead(&[5, 0, 6 + 1]) && !dead(&[5, 11]), "any two ports reach each other");
+        // In a file a host has its links side by side.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "host a b c\na s\na t\nb s\nb t\nc s\nc t\ns u\nt u\n").unwrap();
+        let topology = Topology::EdgeList(netloom_topology::EdgeList::new(file.path()));
+        let file = topology.build(&BuildContext { seed: 1, base_dir: "".as_ref() }).unwrap();
+        for (gpus, scale_up) in [(None, None), (Some(1), None)] {
+            let servers = Servers { nics: 1, gpus, scale_up, ..of_two.clone() };
+            let rails = rails(servers.clone(), &servers.network(file.clone()).unwrap());
+            assert_eq!((rails.endpoints(), rails.hosts(2, 0)), (3, &[4, 5][..]));
+        }
+        let refused = |servers: Servers, network: &Network| {
+            let built = servers.network(network.clone()).and_then(|whole| servers.build(&whole, 1));
+            built.unwrap_err().to_string()
+        };
+        for (servers, network, expected) in [
+            (Servers { planes: 2, ..of_two.clone() }, &network, "ports: expected 1 with several planes"),
+            (Servers { bond: None, ..of_two.clone() }, &network, "ports: expected 1, or a table `bond`"),
+            (Servers { ports: 0, ..of_two.clone() }, &network, "ports: expected 1 to 64"),
+            (
+                Servers { ports: 1, ..of_two.clone() },
+                &network,
+                "bond: expected ports of a NIC to choose among",
+            ),
+            (
+                Servers { nics: 1, ports: 3, ..of_two.clone() },
+                &network,
+                "ports: expected 1, or a network in which the 4",
+            ),
+            (
+                Servers { nics: 1, ports: 3, ..of_two.clone() },
+                &file,
+                "nics: expected NICs and ports of a NIC whose product is 2",
+            ),
+        ] {
+            let found = refused(servers, network);
+            assert!(found.starts_with(expected), "{found}");
+        }
     }
 
     #[test]

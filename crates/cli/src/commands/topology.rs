@@ -42,6 +42,8 @@ struct ServerCounts {
     /// GPUs of a server; 0 where none are said.
     gpus: u32,
     planes: u32,
+    /// Ports of a NIC in one network.
+    ports: u32,
     /// Rails, each with its own leaf switches; absent where the NICs of a server stand side by side.
     #[serde(skip_serializing_if = "Option::is_none")]
     rails: Option<u32>,
@@ -137,14 +139,16 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
 
 /// Draws a network, with all of its planes and by rail where servers have some.
 fn picture_of(plane: &Network, servers: Option<&Servers>) -> Result<String, Failure> {
-    let Some(servers) = servers.filter(|of| of.planes > 1 || of.wiring == Wiring::RailOptimised) else {
+    let Some(servers) =
+        servers.filter(|of| of.planes > 1 || of.wiring == Wiring::RailOptimised && of.ports == 1)
+    else {
         return Ok(netloom_report::draw(plane));
     };
     // What is inside a server is not drawn.
     let outside = Servers { scale_up: None, nic_selection: NicSelection::default(), ..servers.clone() };
     let whole = outside.network(plane.clone());
     let whole = whole.map_err(|invalid| Problem::new("servers", invalid.to_string()))?;
-    let rails = (servers.wiring == Wiring::RailOptimised).then_some(servers.nics);
+    let rails = (servers.wiring == Wiring::RailOptimised && servers.ports == 1).then_some(servers.nics);
     Ok(netloom_report::draw_planes(&whole, rails))
 }
 
@@ -153,7 +157,7 @@ fn count_servers(servers: &Servers, plane: &Network, cost: &Cost) -> ServerCount
     leaves.sort_unstable();
     leaves.dedup();
     let leaf_switches = u32::try_from(leaves.len()).unwrap_or(u32::MAX);
-    let count = plane.hosts() / servers.nics;
+    let count = plane.hosts() / (servers.nics * servers.ports);
     let planes = u64::from(servers.planes);
     let of_switches = |switch| plane.ports(switch).len() as u64;
     let ports: u64 = (plane.hosts()..plane.nodes()).map(of_switches).sum();
@@ -163,6 +167,7 @@ fn count_servers(servers: &Servers, plane: &Network, cost: &Cost) -> ServerCount
         nics: servers.nics,
         gpus: servers.gpus.unwrap_or(0),
         planes: servers.planes,
+        ports: servers.ports,
         rails: (servers.wiring == Wiring::RailOptimised).then_some(servers.nics),
         leaf_switches,
         other_switches: plane.switches() - leaf_switches,
@@ -184,6 +189,8 @@ impl ServerCounts {
             if self.gpus > 0 { format!("{} and ", counted(self.gpus, "GPU", "GPUs")) } else { String::new() };
         let ports = if self.planes > 1 {
             format!(", each with a port to {} planes", self.planes)
+        } else if self.ports > 1 {
+            format!(", each with {} ports", self.ports)
         } else {
             String::new()
         };

@@ -61,6 +61,13 @@ impl FastPath {
     }
 }
 
+impl Routing {
+    /// Whether a switch may send packets of a flow by the port of the ones before without looking whether that leads to their destination.
+    pub fn switches_keep_ports(&self) -> bool {
+        Role::of_data(self, true).keeps_runs()
+    }
+}
+
 /// What is done with data, with control packets and with congestion notifications.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Roles([Role; 3]);

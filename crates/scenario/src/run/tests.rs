@@ -144,7 +144,14 @@ fn what_does_not_fit_is_placed_where_it_is_written() {
             "servers.nics = 2\nservers.nic_selection = \"least-outstanding\"\nworkload = { kind = \"bernoulli\", load = 0.1, until = \"1us\" }\n",
             "servers.nic_selection: expected another one for frames of open loops",
         ),
-        ("[servers]\nnics = 2\n[servers.bond]\n", "servers.planes: expected 2 or more beside servers.bond"),
+        (
+            "[servers]\nnics = 2\n[servers.bond]\n",
+            "s.toml:3:1: servers.bond: expected ports of a NIC to choose among: planes = 2 or more, or ports = 2 or more",
+        ),
+        (
+            "[topology]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n[servers]\nnics = 2\nports = 2\n",
+            "s.toml:8:9: servers.ports: expected 1, or a table `bond` beside it",
+        ),
         (
             "routing.preset = \"ecmp\"\n[servers]\nnics = 2\nplanes = 2\n[servers.bond]\nport_selection = \"entropy\"\n",
             "s.toml:6:18: servers.bond.port_selection: expected another one, or packets with entropy values",

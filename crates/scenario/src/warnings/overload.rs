@@ -49,13 +49,16 @@ fn of_levels(scenario: &Scenario, network: &Network, loops: &[OpenLoop]) -> Opti
     let nics = scenario
         .servers
         .as_ref()
-        .map_or(1, |servers| servers.nics * servers.planes / servers.gpus.unwrap_or(1));
+        .map_or(1, |servers| servers.nics * servers.planes * servers.ports / servers.gpus.unwrap_or(1));
+    let ports = scenario.servers.as_ref().map_or(1, |servers| servers.ports);
     let ends = f64::from(network.hosts() / nics);
     // Those that a host, or a NIC of a server, reaches below a switch: of a group with optimised rails one NIC each is at a leaf.
     let has_own_leaves =
         scenario.servers.as_ref().is_some_and(|servers| servers.wiring == Wiring::RailOptimised);
     let ends_below = |level: u8| match hosts_below(network, level) {
         hosts if level == 1 && has_own_leaves => hosts,
+        // A NIC has no two ports at one leaf.
+        hosts if level == 1 => hosts * ports / nics,
         hosts => hosts / nics,
     };
     let of_hosts: f64 = (0..network.hosts()).map(|host| network.host_rate(host).0 as f64).sum();

@@ -1,6 +1,7 @@
 //! What a NIC with several ports that are one knows of them.
 
-use netloom_fabric::Ports;
+use netloom_fabric::{Packet, PacketKind, Ports};
+use netloom_topology::HostId;
 use netloom_units::Time;
 use netloom_units::random::mix;
 use netloom_workload::{PortSelection, by_hash};
@@ -19,6 +20,10 @@ pub(crate) struct PortSelector {
     next: u16,
     /// The port by which a packet has come last: answers leave by it.
     pub(crate) arrived: u16,
+    /// The port of another NIC from which it has come, a host of the network.
+    pub(crate) arrived_from: HostId,
+    /// Per port, at which of the ports of other NICs the last packet arrives that left by it in turn.
+    landed: Box<[u16]>,
     /// The tags of the next packets of flows, by slot, where the port follows from the tag.
     pub(crate) drawn: FxHashMap<u32, u32>,
 }
@@ -28,7 +33,9 @@ impl PortSelector {
     pub(crate) fn new(world: &World, count: usize) -> Option<Box<Self>> {
         let selection = world.port_selection().filter(|_| count > 1)?;
         let count = u16::try_from(count).expect("an endpoint has 64 ports at most: Servers::network");
-        Some(Box::new(PortSelector { selection, count, next: 0, arrived: 0, drawn: FxHashMap::default() }))
+        let landed = (0..count).map(|port| (port + count - 1) % count).collect();
+        let drawn = FxHashMap::default();
+        Some(Box::new(PortSelector { selection, count, next: 0, arrived: 0, arrived_from: 0, landed, drawn }))
     }
 
     /// A new flow takes a slot.
@@ -54,6 +61,24 @@ impl PortSelector {
             }
             PortSelection::LeastLoaded => None,
         }
+    }
+
+    /// The port of the other NIC at which a packet arrives that leaves by `port`.
+    pub(crate) fn landing(&mut self, world: &World, packet: &Packet, port: u16, now: Time) -> u16 {
+        let may_be = world.landings((packet.src, packet.dst), port, self.count, now);
+        let is_one = |landing: &u16| may_be >> landing & 1 == 1;
+        let turns = self.selection.is_per_packet() && world.routing.scatters();
+        if turns && self.selection != PortSelection::Entropy && packet.kind == PacketKind::Data {
+            let last = &mut self.landed[usize::from(port)];
+            *last = (1..=self.count).map(|step| (*last + step) % self.count).find(is_one).unwrap_or(port);
+            return *last;
+        }
+        let key = match self.selection {
+            PortSelection::Entropy => packet.tag.into(),
+            _ => u64::from(packet.src) << 32 | u64::from(packet.flow),
+        };
+        // Another hash than that of the port by which it leaves.
+        by_hash(mix(mix(key)) ^ u64::from(port), (0..self.count).filter(is_one)).unwrap_or(port)
     }
 
     /// When a port is free for a flow; never as long as flow control stops it.

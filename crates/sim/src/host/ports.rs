@@ -15,10 +15,12 @@ use crate::host::send_queue::Next;
 use crate::message::Message;
 
 impl Host {
-    /// A packet has arrived at a port.
-    pub(crate) fn note_port(&mut self, port: u16) {
-        if let Some(port_selector) = self.port_selector.as_mut().filter(|ports| port < ports.count) {
-            port_selector.arrived = port;
+    /// A packet has arrived, with the addresses that it has on the wire.
+    pub(crate) fn note_port(&mut self, packet: &Packet) {
+        if let Some(port_selector) = self.port_selector.as_mut().filter(|ports| packet.ingress < ports.count)
+        {
+            port_selector.arrived = packet.ingress;
+            port_selector.arrived_from = packet.src;
         }
     }
 
@@ -88,7 +90,10 @@ impl Host {
             flow.settled = settled;
         }
         let Some((packet, concerns_others)) = made else { return };
-        let mut on_wire = ctx.world.on_wire(&packet, port);
+        let Host { port_selector, .. } = self;
+        let Some(ports) = port_selector else { return };
+        let landing = ports.landing(ctx.world, &packet, port, ctx.now);
+        let mut on_wire = ctx.world.on_wire(&packet, (port, landing));
         self.nic.send_now(port, &mut on_wire, ctx.now, &ctx.world.rules, &mut ctx.wire());
         self.requeue(ctx.world, slot, &packet, concerns_others, |_| false);
     }
@@ -105,7 +110,8 @@ impl Host {
         let leads = ctx.world.ports_to((ctx.id, packet.dst), ports.count, ctx.now);
         let mut from_it_on = (0..ports.count).map(|step| (ports.arrived + step) % ports.count);
         let port = from_it_on.find(|port| leads >> port & 1 == 1).unwrap_or(0);
-        let mut on_wire = ctx.world.on_wire(packet, port);
+        let landing = ports.landing(ctx.world, packet, port, ctx.now);
+        let mut on_wire = ctx.world.on_wire(packet, (port, landing));
         nic.enqueue(port, &mut on_wire, random, At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()));
     }
 }

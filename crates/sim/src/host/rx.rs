@@ -65,9 +65,9 @@ impl Host {
             self.advance(ctx);
         }
         if let (Some(sampler), Message::Packet(packet)) = (&mut self.sampler, message) {
-            match self.port_selector.is_some() {
-                true => sampler.see(ctx.now, &ctx.world.on_wire(packet, packet.ingress)),
-                false => sampler.see(ctx.now, packet),
+            match &self.port_selector {
+                Some(ports) => sampler.see(ctx.now, &ctx.world.as_it_came(packet, ports.arrived_from)),
+                None => sampler.see(ctx.now, packet),
             }
         }
     }

@@ -51,9 +51,11 @@ impl PacketTrace {
             let is_nic = rails.first_port(flow.src) == flow.src && rails.first_port(flow.dst) == flow.dst;
             let count = if is_nic { narrow::<u32>(rails.hosts(endpoint, rail).len()) } else { 1 };
             let flow = *flow;
-            (1..count).map(move |port| TracedFlow {
+            let is_pair = |&(port, landing): &_| rails.ports_are_joined() || port == landing;
+            let pairs = (0..count).flat_map(move |port| (0..count).map(move |landing| (port, landing)));
+            pairs.skip(1).filter(is_pair).map(move |(port, landing)| TracedFlow {
                 src: rails.at_port(flow.src, port),
-                dst: rails.at_port(flow.dst, port),
+                dst: rails.at_port(flow.dst, landing),
                 ..flow
             })
         };

@@ -138,6 +138,9 @@ impl Validated {
             if let Some(bond) = rails.bond() {
                 check_bond(bond, &routing, &transport)?;
             }
+            if rails.ports_are_joined() {
+                check_joined(&routing, &faults, network)?;
+            }
         }
         if transport.chooses_paths() {
             check_entropy(&routing, &transport)?;
@@ -285,6 +288,24 @@ fn check_bond(bond: Bond, routing: &Routing, transport: &Transport) -> Result<()
             "\"flow\" with transport.congestion \"{}\", which compares what the links of a path say with what the same links said before",
             transport.congestion.name()
         ));
+    }
+    Ok(())
+}
+
+/// Refuses routing that knows one way to a NIC, where several ports of it are in one network and packets arrive by any of them.
+fn check_joined(routing: &Routing, faults: &Faults, network: &Network) -> Result<(), SimError> {
+    if routing.placement == Placement::Nic && !routing.draws_entropy() {
+        let expected = "one at NICs that draws entropy values (\"hash\", \"random\"), or a choice at switches, where a NIC has several ports in one network \
+                        (servers.ports): numbered paths lead to one of them";
+        let found = format!("\"{}\"", routing.selector_name());
+        return Err(SimError::Routing(Invalid::new("selector", expected, found)));
+    }
+    let fails = (0..network.hosts()).any(|host| faults.cuts_at(network, host).next().is_some());
+    if fails && routing.switches_keep_ports() {
+        let expected = "one by which switches keep nothing of a flow (routing by hash, or granularity \"packet\"), or no cut of a host's link, where a NIC has several ports in \
+                        one network (servers.ports): packets of a flow that leave a dead port go another way, which a switch that keeps theirs does not see";
+        let found = format!("\"{}\"", routing.granularity_name());
+        return Err(SimError::Routing(Invalid::new("granularity", expected, found)));
     }
     Ok(())
 }

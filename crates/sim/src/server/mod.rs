@@ -156,10 +156,9 @@ impl Server {
         }
         match message {
             Message::Packet(packet) if ctx.world.port_selection().is_some() => {
-                let packet = ctx.world.off_wire(packet);
                 let rail = rail_of(ctx.world, source);
-                self.nics[rail as usize].host.note_port(packet.ingress);
-                self.at_nic(ctx, rail, &Message::Packet(packet));
+                self.nics[rail as usize].host.note_port(packet);
+                self.at_nic(ctx, rail, &Message::Packet(ctx.world.off_wire(packet)));
             }
             Message::Packet(_) | Message::Grant(_) => self.at_nic(ctx, rail_of(ctx.world, source), message),
             Message::Nic { rail } => {
