@@ -423,6 +423,7 @@ fn mistakes_in_commands_are_named() {
         ),
         ("htsim_uec -tm a.cm -nodes 16 -paths 100", "-paths: expected a power of two, found 100"),
         ("htsim_uec -tm a.cm -nodes 16 -failed 17", "-failed: expected at most 16, found 17"),
+        ("htsim_uec -tm a.cm -nodes 16 -planes 2", "-planes: expected 1, found 2"),
         ("htsim_uec -tm a.cm -nodes 16 -load_balancing_algo bitmaps", "did you mean `bitmap`?"),
         ("htsim_ndp_entry_modern -tm a.cm -nodes 16 -routing_sc flowlet", "-flowlet_value: expected a gap"),
         ("htsim_ndp_entry_modern -tm a.cm -nodes 16 -routing_sc flowct", "did you mean `flowcut`?"),

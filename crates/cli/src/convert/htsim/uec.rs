@@ -18,6 +18,12 @@ enum Control {
 impl Converter {
     pub(super) fn uec(&mut self, packet: Packet, tree: Option<Tree>) -> Result<(), Problem> {
         let control = self.control()?;
+        if let Some(planes) = self.flags.number::<u32>("-planes")?.filter(|&planes| planes != 1) {
+            let message =
+                format!("expected 1, found {planes}: with several planes the program stops on an assertion");
+            let help = "here a scenario has planes: `nics = 1`, `planes` and `bond` in [servers]";
+            return Err(Problem::new("-planes", message).help(help));
+        }
         let trims = !self.flags.has("-disable_trim");
         if trims {
             let header = self.flags.number::<u64>("-trimsize")?.unwrap_or(HEADER);
