@@ -146,7 +146,10 @@ fn what_cannot_follow_is_refused() {
     );
     let host =
         Cut { tier: Some("host".into()), links: Some(1), from: us(1), reroute_after: told, ..Cut::default() };
-    assert!(refusal("ecmp", host).contains("no route gets around a host's link"));
+    assert!(
+        refusal("ecmp", host)
+            .contains("no host's link among those that are cut, as no route gets around that")
+    );
     let spine = Cut { switches: vec!["s2".into()], from: us(1), reroute_after: told, ..Cut::default() };
     // A spine is a switch without whom FatPaths' layers, which span all switches, cannot be laid.
     let layers = refusal("fatpaths", spine.clone());

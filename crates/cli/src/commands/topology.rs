@@ -217,7 +217,7 @@ impl ServerCounts {
             significant(self.dollars_per_server),
             significant(self.watts / f64::from(self.servers.max(1)))
         );
-        lines.push(("all planes", cost));
+        lines.push((if self.planes > 1 { "all planes" } else { "in all" }, cost));
         lines
     }
 }

@@ -273,7 +273,7 @@ fn check_bond(bond: Bond, routing: &Routing, transport: &Transport) -> Result<()
     }
     if routing.granularity.keeps_order() {
         return refuse(format!(
-            "\"flow\" with routing.granularity \"{}\", which keeps packets in order: those of several planes overtake each other",
+            "\"flow\" with routing.granularity \"{}\", which keeps packets in order: those on several ports overtake each other",
             routing.granularity.name()
         ));
     }

@@ -266,7 +266,7 @@ impl CongestionConfig for Bolt {
         let is_share = self.max_decrease > 0.0 && self.max_decrease < 1.0;
         Invalid::unless(is_share, "max_decrease", "a number above 0 and below 1", self.max_decrease)?;
         Invalid::at_least("min_window", self.min_window, Bytes(1))?;
-        Invalid::at_least("max_window", self.max_window.unwrap_or(Bytes(1)), Bytes(1))?;
+        Invalid::at_least("max_window", self.max_window.unwrap_or(self.min_window), self.min_window)?;
         Invalid::at_least("base_rtt", self.base_rtt.unwrap_or(Time(1)), Time(1))
     }
 
