@@ -206,7 +206,7 @@ fn senseless_values_name_their_field() {
         (Bolt { max_decrease: 1.0, ..config() }, "max_decrease"),
         (Bolt { min_window: Bytes(0), ..config() }, "min_window"),
         (Bolt { max_window: Some(Bytes(0)), ..config() }, "max_window"),
-        (Bolt { min_window: Bytes(20_001), ..config() }, "max_window"),
+        (Bolt { min_window: Bytes(20_001), ..wide() }, "max_window"),
         (Bolt { base_rtt: Some(Time::ZERO), ..config() }, "base_rtt"),
     ] {
         assert_eq!(config.check().unwrap_err().field, field);
