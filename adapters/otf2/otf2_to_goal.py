@@ -13,9 +13,14 @@ Errors: one-sided communication, nonblocking collective operations, traces witho
 import sys
 from collections import Counter, defaultdict
 
-import otf2
-from otf2 import events
-from otf2.enums import CollectiveOp, GroupType, Paradigm
+try:
+    import otf2
+    from otf2 import events
+    from otf2.enums import CollectiveOp, GroupType, Paradigm
+except ImportError:
+    sys.exit(
+        "error: this needs the Python package of OTF2; on Debian and Ubuntu: apt-get install python3-otf2"
+    )
 
 REFUSED = ("Rma", "NonBlockingCollective", "CommCreate")
 

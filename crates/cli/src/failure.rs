@@ -103,7 +103,12 @@ fn report_problems(problems: &Problems) {
 fn render(problem: &Problem, renderer: &Renderer, width: Option<usize>) -> String {
     // The renderer puts a word and a colon before each line of a message.
     let fit = |text: &str, label: &str| match width {
-        Some(width) => show::wrap_within(text, width.saturating_sub(label.len()).max(20), 0),
+        Some(width) => {
+            let width = width.saturating_sub(label.len()).max(20);
+            // In a list of names with what they are, the latter goes on below where it begins.
+            let wrap = |line: &str| show::wrap_within(line, width, line.rfind("  ").map_or(0, |gap| gap + 2));
+            text.lines().map(wrap).collect::<Vec<_>>().join("\n")
+        }
         None => text.to_owned(),
     };
     let lines = problem.place.as_ref().map(|place| {
