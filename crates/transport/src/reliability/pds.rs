@@ -38,6 +38,9 @@ pub struct Pds {
     pub sleek: Option<Sleek>,
 }
 
+/// Least waiting time before a probe, in round-trip times: a run with less would do little else than send probes.
+const LEAST_WAIT: f64 = 0.01;
+
 /// SLEEK, Ultra Ethernet's optional fast loss recovery where switches do not trim (as in uet-htsim, commit 40ccb05): if more packets have come beyond the next one expected than
 /// `window_factor` times the window holds (no more than the largest window), a sender sends every packet again that is not acknowledged, from the next one expected on as far as its window
 /// reaches, each once and whatever is in flight, until all that had been sent by then is acknowledged. If no ACK comes for a while, it sends a probe, a control packet on a path of the balancer's choice; an answer that was
@@ -52,9 +55,9 @@ pub struct Sleek {
     pub window_factor: f64,
     /// Least number of such packets (uet-htsim: 5).
     pub min_packets: u32,
-    /// A probe leaves that many least round-trip times after the last ACK, while there is something new to send (uet-htsim: 3); otherwise after one and the target delay.
+    /// A probe leaves that many least round-trip times after the last ACK, while there is something new to send (uet-htsim: 3; at least 0.01); otherwise after one and the target delay.
     pub first_probe: f64,
-    /// And again after that many, while no ACK comes (uet-htsim: 5).
+    /// And again after that many, while no ACK comes (uet-htsim: 5; at least 0.01).
     pub next_probe: f64,
 }
 
@@ -93,8 +96,13 @@ impl ReliabilityConfig for Pds {
         let Some(sleek) = &self.sleek else { return Ok(()) };
         Invalid::positive("sleek.window_factor", sleek.window_factor)?;
         Invalid::at_least("sleek.min_packets", sleek.min_packets, 1)?;
-        Invalid::positive("sleek.first_probe", sleek.first_probe)?;
-        Invalid::positive("sleek.next_probe", sleek.next_probe)
+        for (field, factor) in
+            [("sleek.first_probe", sleek.first_probe), ("sleek.next_probe", sleek.next_probe)]
+        {
+            Invalid::positive(field, factor)?;
+            Invalid::at_least(field, factor, LEAST_WAIT)?;
+        }
+        Ok(())
     }
 }
 

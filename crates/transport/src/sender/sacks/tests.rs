@@ -312,7 +312,7 @@ fn sleek_needs_a_target_delay() {
     let mut transport = with_sleek();
     transport.congestion = Congestion::FixedWindow(Default::default());
     assert_eq!(transport.check().unwrap_err().field, "reliability.sleek");
-    let senseless = crate::reliability::pds::Sleek { next_probe: 0.0, ..Default::default() };
+    let senseless = crate::reliability::pds::Sleek { next_probe: 0.001, ..Default::default() };
     transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(0), sleek: Some(senseless) });
     assert_eq!(transport.check().unwrap_err().field, "reliability.sleek.next_probe");
 }
