@@ -2,8 +2,8 @@
 //!
 //! Every channel is an interface, every packet an Ethernet frame with IPv4 and UDP: host n has the address 10.x.y.z of its number, a flow
 //! the UDP port of its number, the traffic class is in the DSCP field, an ECN mark is CE. The payload says the rest, in network byte order:
-//! the letters `nl`, the kind of packet (its index in `KINDS`), hops (8 bits each), flow and packet number
-//! (32 bits each), and when it left its NIC in picoseconds (64 bits). PAUSE frames are those of IEEE 802.1Qbb.
+//! the letters `nl`, the packet's kind as an index into `KINDS` and its hop count (8 bits each), the numbers of its flow and of the packet
+//! (32 bits each), and the time at which it left its NIC, in picoseconds (64 bits). PAUSE frames are those of IEEE 802.1Qbb.
 
 use netloom_units::narrow;
 use std::borrow::Cow;
@@ -106,7 +106,7 @@ fn frame(record: &TraceRecord) -> Vec<u8> {
     for field in [from, to, length, 0] {
         bytes.extend(field.to_be_bytes());
     }
-    // Letters first: Wireshark guesses a protocol from the first bytes of the payload, and small numbers look like a STUN binding request.
+    // The letters come first because Wireshark would take a payload that begins with small numbers for a STUN binding request.
     // A byte is what the format has for them.
     bytes.extend([b'n', b'l', kind, u8::try_from(record.hops).unwrap_or(u8::MAX)]);
     bytes.extend(record.flow.to_be_bytes());

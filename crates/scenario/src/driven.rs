@@ -34,12 +34,13 @@ pub struct DrivenRun {
     warnings: Vec<String>,
     switches: u32,
     spent: Duration,
-    /// Waits for a completion to come that are taken to be as long as the last one.
+    /// How many of the next waits for a completion are assumed to last as long as the last one that was timed.
     untimed: u32,
 }
 
-/// After a wait for a completion that was shorter than this, so many are taken to be as long: looking at the clock twice is not much less work.
+/// A wait for a completion below this is short: reading the clock before and after it takes a noticeable share of it.
 const SHORT_WAIT: Duration = Duration::from_micros(20);
+/// How many waits after a short one are assumed to last as long, and are not timed.
 const UNTIMED: u32 = 15;
 
 /// What a driven run leaves.

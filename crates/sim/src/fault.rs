@@ -175,7 +175,7 @@ pub(crate) struct Faults {
     pub(crate) withdrawals: Vec<Withdrawal>,
 }
 
-/// Why nothing gets around a cut that nobody repairs.
+/// Why flows could never finish after a cut without repair.
 #[derive(Clone, Copy, Debug)]
 enum Endless {
     /// Routes between switches are not told.

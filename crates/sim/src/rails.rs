@@ -27,8 +27,6 @@ pub(crate) struct Servers {
 #[derive(Debug)]
 struct Bonded {
     selection: PortSelection,
-    /// The ports of a NIC lead into one network, not into planes.
-    are_joined: bool,
     /// Per port of a NIC, a host of the network, whose link is cut some time: when NICs do without it.
     left: FxHashMap<HostId, Vec<(Time, Time)>>,
     /// When one of them is left or taken again, ascending.
@@ -36,7 +34,7 @@ struct Bonded {
 }
 
 impl Bonded {
-    fn new(bond: Bond, are_joined: bool, network: &Network, faults: &Faults) -> Self {
+    fn new(bond: Bond, network: &Network, faults: &Faults) -> Self {
         let Bond { port_selection: selection, failover_after: after } = bond;
         let cuts = (0..network.hosts()).map(|host| {
             let cuts = faults.cuts_at(network, host);
@@ -48,7 +46,7 @@ impl Bonded {
         let mut changes: Vec<Time> =
             left.values().flatten().flat_map(|&(from, until)| [from, until]).collect();
         changes.sort_unstable();
-        Bonded { selection, are_joined, left, changes }
+        Bonded { selection, left, changes }
     }
 
     fn is_left(&self, port: HostId, now: Time) -> bool {
@@ -60,7 +58,7 @@ impl Bonded {
 impl Servers {
     pub(crate) fn new(rails: std::sync::Arc<Rails>, network: &Network, faults: &Faults) -> Self {
         let few = (0..rails.endpoints()).map(|_| Mutex::default()).collect();
-        let bond = rails.bond().map(|bond| Bonded::new(bond, rails.ports_are_joined(), network, faults));
+        let bond = rails.bond().map(|bond| Bonded::new(bond, network, faults));
         Servers { rails, few, bond }
     }
 
@@ -133,7 +131,7 @@ impl World {
 
     /// Whether each port of a NIC reaches all ports of other NICs.
     pub(crate) fn ports_are_joined(&self) -> bool {
-        self.servers.as_ref().and_then(|servers| servers.bond.as_ref()).is_some_and(|bond| bond.are_joined)
+        self.servers.as_ref().is_some_and(|servers| servers.rails.ports_are_joined())
     }
 
     /// By which ports NICs choose packet by packet or flow by flow, where these are one.
@@ -161,15 +159,16 @@ impl World {
     /// Which of `count` ports of the NIC at `src` lead to that at `dst`, as far as both know: a bit each. All, if none does.
     pub(crate) fn ports_to(&self, (src, dst): (HostId, HostId), count: u16, now: Time) -> u64 {
         let all = u64::MAX >> (u64::BITS - u32::from(count));
-        let Some(bond) = &self.servers().bond else { return all };
+        let servers = self.servers();
+        let Some(bond) = &servers.bond else { return all };
         if bond.left.is_empty() && self.epochs.is_empty() {
             return all;
         }
-        let leads = |port: u16| match bond.are_joined {
-            true => (0..count).any(|landing| self.leads(bond, (src, port), (dst, landing), now)),
-            false => self.leads(bond, (src, port), (dst, port), now),
+        let leads = |port: &u16| match servers.rails.ports_are_joined() {
+            true => (0..count).any(|landing| self.leads(bond, (src, *port), (dst, landing), now)),
+            false => self.leads(bond, (src, *port), (dst, *port), now),
         };
-        match (0..count).filter(|&port| leads(port)).fold(0, |ports, port| ports | 1 << port) {
+        match bits((0..count).filter(leads)) {
             0 => all,
             some => some,
         }
@@ -179,18 +178,17 @@ impl World {
     /// shortest; all, if none is known to be up.
     pub(crate) fn landings(&self, (src, dst): (HostId, HostId), port: u16, count: u16, now: Time) -> u64 {
         let servers = self.servers();
-        let Some(bond) = servers.bond.as_ref().filter(|bond| bond.are_joined) else { return 1 << port };
+        let Some(bond) = servers.bond.as_ref().filter(|_| servers.rails.ports_are_joined()) else {
+            return 1 << port;
+        };
         let switch = |host, port: u16| self.network.edge_switch(servers.rails.at_port(host, port.into()));
         let all = u64::MAX >> (u64::BITS - u32::from(count));
         let up = match bond.left.is_empty() && self.epochs.is_empty() {
             true => all,
-            false => (0..count)
-                .filter(|&landing| self.leads(bond, (src, port), (dst, landing), now))
-                .fold(0, |ports, landing| ports | 1 << landing),
+            false => bits((0..count).filter(|&landing| self.leads(bond, (src, port), (dst, landing), now))),
         };
-        let near = (0..count)
-            .filter(|&landing| up >> landing & 1 == 1 && switch(dst, landing) == switch(src, port))
-            .fold(0, |ports, landing| ports | 1 << landing);
+        let at_switch = switch(src, port);
+        let near = up & bits((0..count).filter(|&landing| switch(dst, landing) == at_switch));
         [near, up].into_iter().find(|&ports| ports != 0).unwrap_or(all)
     }
 
@@ -203,4 +201,9 @@ impl World {
         };
         !bond.is_left(src, now) && !bond.is_left(dst, now) && (self.epochs.is_empty() || has_way())
     }
+}
+
+/// Ports as a bit each.
+fn bits(ports: impl Iterator<Item = u16>) -> u64 {
+    ports.fold(0, |bits, port| bits | 1 << port)
 }

@@ -46,6 +46,11 @@ impl PathFacts {
     pub fn bdp(&self) -> Bytes {
         self.rate.bytes_in(self.base_rtt)
     }
+
+    /// What the NIC sends in a round-trip time, rounded up to whole packets of that size on the wire.
+    pub(crate) fn whole_packets_in(&self, rtt: Time, packet: Bytes) -> Bytes {
+        Bytes(self.rate.bytes_in(rtt).0.next_multiple_of(packet.0))
+    }
 }
 
 /// A data packet to send.

@@ -192,8 +192,7 @@ impl CongestionConfig for Hpcc {
     }
 
     fn first_window(&self, packet: Bytes, path: PathFacts) -> Option<(&'static str, Bytes)> {
-        let window = |rtt| Bytes(path.rate.bytes_in(rtt).0.next_multiple_of(packet.0));
-        self.base_rtt.map(|rtt| ("base_rtt", window(rtt)))
+        self.base_rtt.map(|rtt| ("base_rtt", path.whole_packets_in(rtt, packet)))
     }
 
     fn begin(&self, start: Start, gate: &mut Gate) -> State {

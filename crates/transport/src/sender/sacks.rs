@@ -3,6 +3,8 @@
 //! They say how many packets have come in all, and of some of them which. So what is in flight is counted by the former, and packets are forgotten by the
 //! latter, which may be behind.
 
+use netloom_units::Time;
+
 use super::Sender;
 use crate::config::Transport;
 use crate::feedback::{Ack, Cause, Feedback};
@@ -41,7 +43,7 @@ impl Sender {
         transport: &Transport,
         ack: Ack,
         sack: Sack,
-        sent: Option<netloom_units::Time>,
+        sent: Option<Time>,
     ) -> Feedback {
         let Some(recovery) = &mut self.recovery else {
             return self.feedback(transport, Cause::Ack, ack);

@@ -26,7 +26,7 @@ pub(super) struct State {
     /// It is recovering from losses until everything below `until` is acknowledged.
     pub(super) recovers: bool,
     until: u32,
-    /// What has a lower number is not sent again for the same reason.
+    /// Packets with lower numbers have been sent again, or need not be.
     repeated: u32,
     /// When the next probe leaves, if nothing comes back before.
     pub(super) probe_due: Option<Time>,
@@ -42,7 +42,7 @@ impl Sender {
     pub fn on_probe_answer(&mut self, transport: &Transport, ack: Ack, sack: Sack, number: u32) -> Feedback {
         let state = self.sleek.as_ref().zip(self.control.queueing());
         let sent = state.filter(|(state, _)| state.probes == number).map(|(state, queueing)| {
-            // It is smaller than what the round-trip times of idle paths are those of.
+            // A probe is smaller than a data packet, so its round-trip time may be below the least one of these.
             state.probed.min(ack.now.saturating_sub(queueing.base_rtt))
         });
         let feedback = self.take_sack(transport, ack, sack, sent);

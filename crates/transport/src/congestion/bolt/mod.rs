@@ -224,8 +224,7 @@ fn claim_of(feedback: &Feedback) -> Claim {
 impl Bolt {
     /// The first window on a path.
     fn first(&self, packet: Bytes, path: PathFacts) -> Bytes {
-        let product = path.rate.bytes_in(self.base_rtt.unwrap_or(path.base_rtt));
-        Bytes(product.0.next_multiple_of(packet.0))
+        path.whole_packets_in(self.base_rtt.unwrap_or(path.base_rtt), packet)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::feedback::ack_of;
 const LINE: Rate = Rate(8_000_000_000);
 const FULL: Bytes = Bytes(1000);
 
-/// A packet of 1000 B that comes after so many microseconds, and finds so much waiting.
+/// A packet of 1000 B that arrives at time `us`, in microseconds, while `queued` bytes wait.
 fn at(us: u64, queued: u64) -> Meeting {
     Meeting { now: Time::from_us(us), size: FULL, queued: Bytes(queued), rate: LINE }
 }

@@ -154,7 +154,7 @@ fn check(gamma: f64, flows: u32, least_current: f64, base_rtt: Option<Time>) -> 
 
 /// The first window that `base_rtt` says, in whole packets.
 fn first_window(base_rtt: Option<Time>, packet: Bytes, path: PathFacts) -> Option<(&'static str, Bytes)> {
-    base_rtt.map(|rtt| ("base_rtt", Bytes(path.rate.bytes_in(rtt).0.next_multiple_of(packet.0))))
+    base_rtt.map(|rtt| ("base_rtt", path.whole_packets_in(rtt, packet)))
 }
 
 /// The window of one flow.

@@ -39,7 +39,7 @@ pub use queue::{CreditQueue, Grant};
 /// grants that with PULLs, to one sender in turn after the other, at the pace at which its link can take it. Senders that ask for nothing get credit in advance while no other sender asks.
 ///
 /// Works with `reliability = "pds"` only, whose packets carry the pull target. They do so instead of the time that their serialisation took, which
-/// flowcuts at the NIC and PLB need: those are refused.
+/// flowcuts, PLB and others need: those are refused.
 /// With `nscc` a packet needs credit and room in NSCC's window, and the pull target asks for no more than that window and a packet.
 ///
 /// A flow without credit that loses packets, or PULLs, sends a request (RTS, a packet of `ack_size` with its pull target) after a retransmission timeout, at most one in a round-trip time of the
