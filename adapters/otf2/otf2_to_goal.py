@@ -327,7 +327,7 @@ class Reader:
                 )
                 if whole.operation != event.collective_op:
                     sys.exit(
-                        f"rank {rank}: expected {whole.operation.name} as other ranks have it, found {event.collective_op.name}: the {number + 1}th collective operation of {event.communicator.name}"
+                        f"rank {rank}: expected {whole.operation.name} as other ranks have it, found {event.collective_op.name}: collective operation {number + 1} of {event.communicator.name}"
                     )
                 me = ranks.index(rank)
                 whole.sent[me], whole.received[me] = event.size_sent, event.size_received

@@ -62,20 +62,19 @@ pub(crate) fn answer(answer: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let text = answer.render();
-    let text = if is_coloured() { text.ansi().to_string() } else { text.to_string() };
-    let text = width().map_or_else(|| text.clone(), |width| show::fit_within(&text, width));
-    let _ = io::stderr().write_all(text.as_bytes());
+    print(&if is_coloured() { text.ansi().to_string() } else { text.to_string() });
     ExitCode::from(2)
 }
 
 /// Prints to standard error. If nothing reads it, the exit code still says it.
 pub(crate) fn complain(text: &str) {
-    let text = show::visible(text);
-    let text = match width() {
-        Some(width) => show::fit_within(&text, width),
-        None => text.into_owned(),
-    };
-    let _ = io::stderr().write_all(text.as_bytes());
+    print(&show::visible(text));
+}
+
+/// Prints to standard error what needs no escapes, broken at the terminal's width.
+fn print(text: &str) {
+    let fitted = width().map(|width| show::fit_within(text, width));
+    let _ = io::stderr().write_all(fitted.as_deref().unwrap_or(text).as_bytes());
 }
 
 /// How wide a line of standard error may be; `None` where it goes elsewhere than to a terminal.
