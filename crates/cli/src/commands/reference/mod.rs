@@ -10,6 +10,7 @@ use std::path::Path;
 
 use netloom_scenario::Chapter;
 use netloom_units::kind::{FieldInfo, KindInfo, ValueInfo};
+use rayon::prelude::*;
 
 use self::markdown::{cell, linked, prose, toml_value};
 use super::list::{chapters, first_sentence, point};
@@ -19,22 +20,23 @@ use crate::files::unwritable;
 /// Writes the pages to a folder, which is made if it is missing; pages of kinds lie in a folder named as their axis.
 pub(crate) fn write_pages(folder: &Path) -> Result<(), Failure> {
     let chapters = chapters();
-    let mut pages = 0;
-    let mut write = |name: &str, text: &str| {
-        pages += 1;
+    let of_kinds = chapters.iter().filter(|chapter| chapter.choice.is_some());
+    let kinds: Vec<_> =
+        of_kinds.flat_map(|chapter| chapter.entries.iter().map(move |entry| (chapter, entry))).collect();
+    let mut pages = vec![("index.md".to_owned(), index(&chapters))];
+    pages.extend(chapters.iter().map(|chapter| (format!("{}.md", slug(chapter)), axis_page(chapter))));
+    // On all cores, as a page tries hundreds of combinations.
+    let of_kinds =
+        kinds.par_iter().map(|(chapter, entry)| Ok((kind_file(chapter, entry), kind_page(chapter, entry)?)));
+    pages.extend(of_kinds.collect::<Result<Vec<_>, Failure>>()?);
+    for (name, text) in &pages {
         let path = folder.join(name);
         let parent = path.parent().unwrap_or(folder);
         fs::create_dir_all(parent).map_err(|error| unwritable(parent, &error))?;
         // Hundreds of small files that can be made again: none is worth waiting for the disk.
-        fs::write(&path, text).map_err(|error| unwritable(&path, &error))
-    };
-    write("index.md", &index(&chapters))?;
-    for chapter in &chapters {
-        write(&format!("{}.md", slug(chapter)), &axis_page(chapter))?;
-        for entry in chapter.entries.iter().filter(|_| chapter.choice.is_some()) {
-            write(&kind_file(chapter, entry), &kind_page(chapter, entry)?)?;
-        }
+        fs::write(&path, text).map_err(|error| unwritable(&path, &error))?;
     }
+    let pages = pages.len();
     writeln!(crate::show::out(), "{pages} pages in {}", folder.display())?;
     Ok(())
 }
