@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build library test checked loom miri mutants wheel installed dist dist-test lint studies bench bench-scale bench-set-up bench-schemes bench-driven browser picture book kill-test
+.PHONY: run build library test checked loom miri mutants wheel installed dist dist-test lint studies bench bench-scale bench-set-up bench-schemes bench-threads bench-driven browser picture book kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -143,3 +143,8 @@ bench-driven: installed library
 bench-schemes: installed
 	cargo build --release -p netloom
 	$(VENV)/bin/python benches/schemes.py --out target/bench-schemes.md
+
+# How much faster threads make runs under each scheme: measured as far as there are cores, and how the work divides among more.
+bench-threads: installed
+	cargo build --release -p netloom
+	$(VENV)/bin/python benches/threads.py --out target/bench-threads.md

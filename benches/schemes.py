@@ -35,9 +35,9 @@ def as_toml(value):
 class Row:
     """A row of the list: a scenario that lacks the bytes per host only."""
 
-    def __init__(self, entry, networks, folder, number):
-        """Writes the row's scenario into a folder."""
-        network = networks[entry.get("network", "fat-tree")]
+    def __init__(self, entry, networks, folder, number, size="small"):
+        """Writes the row's scenario into a folder, on the small or the large network."""
+        network = networks[entry.get("network", "fat-tree")][size]
         self.name, self.network = entry["name"], network["text"]
         fields = {"topology.rate": "100Gbps", "workload.kind": "permutation"}
         fields |= network["set"] | entry.get("set", {})
@@ -46,15 +46,14 @@ class Row:
         self.outcome = folder / f"{number}"
         self.seconds = float("inf")
 
-    def run(self, binary, size, *before):
-        """Packet-hops and seconds of a run with `size` bytes per host."""
-        command = [*before, binary, "run", self.file, "--threads", "1", "--quiet", "--force"]
+    def run(self, binary, size, *before, threads=1):
+        """What a run with `size` bytes per host costs: its `performance.json`."""
+        command = [*before, binary, "run", self.file, "--threads", str(threads), "--quiet", "--force"]
         command += ["--set", f"workload.size={size}B", "--out", self.outcome]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"{self.network}: {self.name}\n{done.stderr}")
-        performance = json.loads((self.outcome / "performance.json").read_text())
-        return performance["packet_hops"], performance["wall_s"]
+        return json.loads((self.outcome / "performance.json").read_text())
 
     def instructions(self, binary):
         """Instructions of a further packet-hop."""
@@ -62,7 +61,7 @@ class Row:
         for size in (SHORT, LONG):
             with tempfile.NamedTemporaryFile() as out:
                 tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out.name}"]
-                hops, _ = self.run(binary, size, *tool)
+                hops = self.run(binary, size, *tool)["packet_hops"]
                 lines = Path(out.name).read_text().splitlines()
             total = next(line for line in lines if line.startswith(("summary:", "totals:")))
             counted.append((int(total.split()[1]), hops))
@@ -71,8 +70,9 @@ class Row:
 
     def time(self, binary):
         """Notes the least seconds of a further packet-hop so far."""
-        (few, first), (many, second) = (self.run(binary, size) for size in (LONG, TIMED))
-        self.seconds = min(self.seconds, (second - first) / (many - few))
+        shorter, longer = (self.run(binary, size) for size in (LONG, TIMED))
+        seconds, hops = (longer[key] - shorter[key] for key in ("wall_s", "packet_hops"))
+        self.seconds = min(self.seconds, seconds / hops)
 
 
 def main():

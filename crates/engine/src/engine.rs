@@ -27,6 +27,26 @@ pub struct Progress {
     pub messages: u64,
 }
 
+/// How the work of a run was divided among its threads. It depends on the model and on the number of threads alone, not on the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Division {
+    /// How often all threads met.
+    pub epochs: u64,
+    /// Events handled and batches begun, by all threads.
+    pub work: u64,
+    /// Those of the thread that had most of them between two meetings, summed over all of these: what even threads that meet in no time have to do one after
+    /// the other.
+    pub longest: u64,
+}
+
+impl std::ops::AddAssign for Division {
+    fn add_assign(&mut self, other: Self) {
+        self.epochs += other.epochs;
+        self.work += other.work;
+        self.longest += other.longest;
+    }
+}
+
 /// A run that has ended.
 #[derive(Clone, Debug)]
 pub struct Run<N, P> {
@@ -44,6 +64,8 @@ pub struct Run<N, P> {
     pub out_of_time: bool,
     /// How often nodes were partitioned anew, as [`Setup::rebalance`] allows.
     pub rebalance_count: u32,
+    /// How the work was divided among threads.
+    pub division: Division,
 }
 
 /// A model ready to run.

@@ -3,6 +3,7 @@
 use std::sync::PoisonError;
 
 use crate::barrier::{Barrier, Broken, Guard, SpinBudget};
+use crate::engine::Division;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::team::Work;
 
@@ -19,6 +20,8 @@ pub(crate) struct Exchange<E> {
     tally: Vec<AtomicU64>,
     messages: Vec<AtomicU64>,
     work: Vec<[AtomicU64; 2]>,
+    /// Work of the last epoch, per thread.
+    of_epoch: [Vec<AtomicU64>; 2],
 }
 
 impl<E: Copy + Default> Exchange<E> {
@@ -35,6 +38,7 @@ impl<E: Copy + Default> Exchange<E> {
             tally: per_thread(),
             messages: per_thread(),
             work: (0..threads).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect(),
+            of_epoch: [per_thread(), per_thread()],
         }
     }
 
@@ -44,6 +48,7 @@ impl<E: Copy + Default> Exchange<E> {
             exchange: self,
             me,
             parity: 0,
+            division: Division::default(),
             spin_budget: SpinBudget::new(self.next[0].len()),
             _guard: self.barrier.guard(),
         }
@@ -99,6 +104,8 @@ pub(crate) struct ThreadHandle<'e, E> {
     me: usize,
     /// Of the next sync round.
     parity: usize,
+    /// Of all epochs so far, if this is the first thread.
+    division: Division,
     spin_budget: SpinBudget,
     _guard: Guard<'e>,
 }
@@ -121,6 +128,11 @@ impl<E: Copy + Default> ThreadHandle<'_, E> {
             }
         }
         exchange.barrier.wait(&mut self.spin_budget)?;
+        if me == 0 {
+            let of_epoch = || exchange.of_epoch[parity].iter().map(|work| work.load(Ordering::Relaxed));
+            self.division.work += of_epoch().sum::<u64>();
+            self.division.longest += of_epoch().max().unwrap_or(0);
+        }
         for from in &exchange.outboxes[parity] {
             lock(&from[me]).drain(&mut receive);
         }
@@ -138,13 +150,20 @@ impl<E: Copy + Default> ThreadHandle<'_, E> {
         self.exchange.stop[self.parity].store(true, Ordering::Release);
     }
 
-    /// Publishes for the observer what this thread has counted, and its work since the threads' work was last compared.
-    pub(crate) fn publish(&self, tally: u64, messages: u64, work: Work) {
+    /// Publishes for the observer what this thread has counted, its work since the threads' work was last compared, and that of the epoch that it ends.
+    pub(crate) fn publish(&mut self, tally: u64, messages: u64, work: Work, of_epoch: u64) {
+        self.division.epochs += 1;
+        self.exchange.of_epoch[self.parity][self.me].store(of_epoch, Ordering::Relaxed);
         self.exchange.tally[self.me].store(tally, Ordering::Relaxed);
         self.exchange.messages[self.me].store(messages, Ordering::Relaxed);
         for (published, work) in self.exchange.work[self.me].iter().zip(work) {
             published.store(work, Ordering::Relaxed);
         }
+    }
+
+    /// How the work of all epochs that are over was divided, as the first thread has seen it.
+    pub(crate) fn division(&self) -> Division {
+        self.division
     }
 
     /// Sums of what all threads have published: progress counts and messages. Those of slower threads may be of an earlier epoch.

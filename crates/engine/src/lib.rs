@@ -77,7 +77,7 @@ mod window_plan;
 mod windows;
 mod worker;
 
-pub use engine::{END_OF_TIME, Engine, Progress, Run};
+pub use engine::{Division, END_OF_TIME, Engine, Progress, Run};
 pub use model::{
     AnyScheduler, Batch, DRIVER, Due, DynScheduler, Handler, Hint, Model, NodeIndex, Scheduler, TIMER,
     Unhandled,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use netloom_units::{Time, narrow};
 
 use crate::batch_order::BatchOrder;
-use crate::engine::{Progress, Run};
+use crate::engine::{Division, Progress, Run};
 use crate::exchange::{Exchange, Outbox};
 use crate::local::{LocalScheduler, NodeLocation};
 use crate::model::{DRIVER, Model, NodeIndex, is_timer};
@@ -163,6 +163,7 @@ impl<M: Model> Team<M> {
             handled: 0,
             has_started: false,
             epochs: 0,
+            division: Division::default(),
             work: [0; 2],
         }
     }
@@ -237,7 +238,7 @@ impl<M: Model> Team<M> {
         let old = std::mem::take(&mut self.workers);
         let threads = old.len();
         let (current, epochs) = (old[0].scheduler.wheel.current(), old[0].epochs);
-        let ran_until = old[0].ran_until;
+        let (ran_until, division) = (old[0].ran_until, old[0].division);
         let mut rest = Vec::with_capacity(threads);
         let mut nodes: Vec<Option<M::Node>> = (0..partition.len()).map(|_| None).collect();
         for Worker { ids, nodes: of, scheduler, waiting_past_limit, past_limit, is_cut, handled, .. } in old {
@@ -250,6 +251,7 @@ impl<M: Model> Team<M> {
             nodes.into_iter().map(|node| node.expect("every node is in a partition")).collect(),
         );
         let Team { workers, locations, .. } = self;
+        workers[0].division = division;
         for worker in workers.iter_mut() {
             worker.scheduler.wheel.begin_at(current);
             worker.epochs = epochs;
@@ -410,6 +412,7 @@ impl<M: Model> Team<M> {
         let (mut messages, mut tally) = (Wrapping(0), 0);
         let mut pending = Vec::new();
         let mut states = Vec::with_capacity(workers.len());
+        let division = workers[0].division;
         for worker in workers {
             let Worker { nodes, mut past_limit, scheduler, handled, .. } = worker;
             let LocalScheduler { wheel, timers, tally: of_worker, .. } = scheduler;
@@ -436,6 +439,7 @@ impl<M: Model> Team<M> {
             .iter()
             .map(|at| states[at.partition as usize].next().expect("every node is in its partition"))
             .collect();
-        Run { nodes, messages: messages.0, tally, pending, stopped: is_stopped, out_of_time, rebalance_count }
+        let messages = messages.0;
+        Run { nodes, messages, tally, pending, stopped: is_stopped, out_of_time, rebalance_count, division }
     }
 }

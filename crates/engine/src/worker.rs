@@ -9,7 +9,7 @@ use netloom_units::Time;
 
 use crate::batch::{Events, Timers};
 use crate::batch_order::BatchOrder;
-use crate::engine::Progress;
+use crate::engine::{Division, Progress};
 use crate::exchange::{Exchange, ThreadHandle};
 use crate::local::{CurrentNode, LocalScheduler};
 use crate::model::{Model, NodeIndex, is_timer};
@@ -87,6 +87,8 @@ pub(crate) struct Worker<M: Model> {
     pub(crate) has_started: bool,
     /// Epochs that have been run, by this thread or by its predecessors.
     pub(crate) epochs: u64,
+    /// How the work of all threads was divided, known to the first one.
+    pub(crate) division: Division,
     /// Batches and events since the threads' [work](Rebalance) was last compared.
     pub(crate) work: Work,
     /// The same by node, if nodes may be partitioned anew.
@@ -117,6 +119,7 @@ impl<M: Model> Worker<M> {
                 self.work = Work::default();
                 self.loads.fill(0);
             }
+            let before = self.work.iter().sum::<u64>();
             let epoch_end = window + plan.epoch;
             self.scheduler.wheel.begin_epoch(window..epoch_end);
             for window in window..epoch_end {
@@ -133,7 +136,8 @@ impl<M: Model> Worker<M> {
             if pause.at_reports && self.scheduler.pauses {
                 thread.stop();
             }
-            thread.publish(self.scheduler.tally, self.messages(), self.work);
+            let of_epoch = self.work.iter().sum::<u64>() - before;
+            thread.publish(self.scheduler.tally, self.messages(), self.work, of_epoch);
             let Some(observe) = &mut observe else { continue };
             let (tally, messages) = thread.published();
             let time = plan.windows.start(epoch_end).min(self.ran_until);
@@ -146,6 +150,7 @@ impl<M: Model> Worker<M> {
                 thread.stop();
             }
         }
+        self.division += thread.division();
         end
     }
 

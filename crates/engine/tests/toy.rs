@@ -393,6 +393,12 @@ fn threads_get_equal_work() {
         };
         assert_eq!(log(&run[0]), log(&run[1]));
         assert_eq!(run.each_ref().map(|run| run.rebalance_count), [0, rebalance_count]);
+        // The work itself is the same. At first the busy nodes are where they come in the order.
+        let [at_first, in_the_end] = run.each_ref().map(|run| run.division);
+        assert_eq!((at_first.work, at_first.epochs), (in_the_end.work, in_the_end.epochs));
+        let of_first_thread = u64::from(busy).min(u64::from(COUNT) / threads as u64);
+        assert_eq!(at_first.longest * u64::from(busy), at_first.work * of_first_thread, "{busy}");
+        assert_eq!(in_the_end.longest < at_first.longest, rebalance_count > 0, "{busy}");
         // The largest share that a thread has of the events in the later half of the time.
         let share = |run: &Run<Vec<(Time, std::thread::ThreadId)>, ()>| {
             let mut by_thread = std::collections::HashMap::new();

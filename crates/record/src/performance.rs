@@ -16,6 +16,19 @@ pub struct Skipped {
     pub obstacle: Option<String>,
 }
 
+/// How the work of a run was divided among its threads. It depends on the scenario and on the number of threads alone, not on the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Division {
+    /// How often all threads met.
+    pub epochs: u64,
+    /// Events handled and batches begun, by all threads.
+    pub work: u64,
+    /// Those of the thread that had most of them between two meetings, summed over all of these. `work` divided by it is how many times as fast as
+    /// one thread so many threads could be at most.
+    pub longest: u64,
+}
+
 /// What a run cost. It differs from run to run, so it lies apart from the summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +48,9 @@ pub struct Performance {
     /// What was skipped, in a run that may skip what recurs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skipped>,
+    /// How the work was divided, if several threads shared it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub division: Option<Division>,
 }
 
 impl Performance {
@@ -48,6 +64,7 @@ impl Performance {
             packet_hops_per_s: (wall_s > 0.0).then(|| packet_hops as f64 / wall_s),
             peak_memory_bytes: peak_memory(),
             skipped: None,
+            division: None,
         }
     }
 }

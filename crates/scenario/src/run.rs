@@ -141,6 +141,7 @@ fn simulate_streamed(
     let hops = finished.records.totals.packet_hops;
     let performance = Performance {
         skipped: finished.skipped,
+        division: finished.division,
         ..Performance::new(env!("CARGO_PKG_VERSION"), narrow::<u32>(threads), wall_s, hops)
     };
     Ok((Ran { summary, performance }, finished.records))

@@ -420,6 +420,6 @@ impl Driven {
         let Driven { world, executor, windows, named_channels, groups, skipped, now, .. } = self;
         let records = collect_all(&world, executor.finish(now, groups))?;
         let records = Records { windows, named_channels, ..records };
-        Ok(Finished { records, interrupted: false, skipped })
+        Ok(Finished { records, interrupted: false, skipped, division: None })
     }
 }

@@ -1,6 +1,6 @@
 //! Where a run stands, and how it ends.
 
-use netloom_record::{Records, Skipped};
+use netloom_record::{Division, Records, Skipped};
 use netloom_units::Time;
 
 /// Where a run stands.
@@ -32,4 +32,6 @@ pub struct Finished {
     pub interrupted: bool,
     /// What was skipped because it recurs, where that was asked for.
     pub skipped: Option<Skipped>,
+    /// How the work was divided, if several threads shared it.
+    pub division: Option<Division>,
 }

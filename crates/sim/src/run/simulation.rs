@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use netloom_engine::{Engine, Progress, reference};
+use netloom_engine::{self as engine, Engine, Progress, reference};
 use netloom_fabric::FlowControl;
-use netloom_record::{NamedChannel, Records, Sink, Skipped};
+use netloom_record::{Division, NamedChannel, Records, Sink, Skipped};
 use netloom_routing::{Forwarding, Layers};
 use netloom_topology::Network;
 use netloom_units::Time;
@@ -166,6 +166,8 @@ impl Simulation {
             engine.expect("packets take time: the lookahead is never zero").run_observed(observe)
         };
         drop(of_world);
+        let engine::Division { epochs, work, longest } = run.division;
+        let division = (threads > 1).then_some(Division { epochs, work, longest });
         // Records take much of what the layers of a large network have taken.
         if let Some(world) = Arc::get_mut(&mut world) {
             world.forwarding.forget_beyond();
@@ -180,7 +182,7 @@ impl Simulation {
         };
         let records = collect(&world, final_state, sink)?;
         let records = Records { windows: measure.windows, named_channels, ..records };
-        Ok(Finished { records, interrupted: run.stopped, skipped })
+        Ok(Finished { records, interrupted: run.stopped, skipped, division })
     }
 
     /// Runs under the textbook executor, one global event heap: slow, and a check of the other.
@@ -192,6 +194,6 @@ impl Simulation {
         let (nodes, _) = reference::run(&world, nodes);
         let records = collect_all(&world, FinalState::at_the_end(nodes, groups))?;
         let records = Records { windows: measure.windows, named_channels, ..records };
-        Ok(Finished { records, interrupted: false, skipped: None })
+        Ok(Finished { records, interrupted: false, skipped: None, division: None })
     }
 }
