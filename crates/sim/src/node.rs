@@ -364,6 +364,20 @@ struct AtHost<'a> {
 
 impl Handler<World> for AtHost<'_> {
     #[inline(always)]
+    fn prepare(&mut self, messages: impl Unhandled<World>) {
+        let AtHost { world, host, .. } = self;
+        if host.is_crowded() {
+            host.prefetch_turns();
+            messages.annotate(|message| {
+                if let Message::Packet(packet) = message {
+                    host.prefetch_flow(world, packet);
+                }
+                NextHopHint::NONE
+            });
+        }
+    }
+
+    #[inline(always)]
     fn handle(
         &mut self,
         Due { at, source }: Due,
@@ -383,6 +397,19 @@ struct AtServer<'a> {
 }
 
 impl Handler<World> for AtServer<'_> {
+    fn prepare(&mut self, messages: impl Unhandled<World>) {
+        let AtServer { world, server, .. } = self;
+        if server.is_crowded() {
+            server.prefetch_turns();
+            messages.annotate(|message| {
+                if let Message::Packet(packet) = message {
+                    server.prefetch_flow(world, packet);
+                }
+                NextHopHint::NONE
+            });
+        }
+    }
+
     fn handle(
         &mut self,
         Due { at, source }: Due,

@@ -249,6 +249,23 @@ impl Receivers {
         }
     }
 
+    /// How many flows it has received at once so far.
+    #[inline(always)]
+    pub(crate) fn active_slots(&self) -> usize {
+        self.active.len()
+    }
+
+    /// Prefetches a flow, unless it is the one that came last.
+    #[inline]
+    pub(crate) fn prefetch_flow(&self, key: FlowKey) {
+        if self.last.is_none_or(|(last, _)| last != key)
+            && let Some(&place) = self.places.get(&key)
+            && let Some(active) = self.active.get(place as usize)
+        {
+            prefetch_whole(active);
+        }
+    }
+
     /// The flow's place; it gets one if it has none.
     #[inline(always)]
     pub(crate) fn place(&mut self, key: FlowKey, is_metered: bool) -> Place<'_> {

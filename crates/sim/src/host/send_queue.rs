@@ -150,6 +150,15 @@ impl SendQueue<u32> {
         }
     }
 
+    /// Whose turn comes this many after the next one's, if all wait in one queue.
+    #[inline(always)]
+    pub(crate) fn turn_of_single(&self, turns: usize) -> Option<u32> {
+        match &*self.queues {
+            [waiting] => waiting.get(turns).copied(),
+            _ => None,
+        }
+    }
+
     /// Whether one alone waits, where all wait in one queue.
     #[inline(always)]
     pub(crate) fn has_one(&self) -> bool {

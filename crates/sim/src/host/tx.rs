@@ -7,7 +7,7 @@ use netloom_units::Time;
 use crate::ctx::Ctx;
 use crate::host::connections::take_of_connection;
 use crate::host::send_queue::Next;
-use crate::host::{Host, NIC};
+use crate::host::{Host, NIC, TURNS_AHEAD};
 use crate::message::Message;
 use crate::protocol::at_hosts;
 use crate::world::{Says, World};
@@ -179,6 +179,7 @@ impl Host {
             && self.rare.is_none()
             && self.departed.is_none()
             && !ctx.world.numbering.has_subflows();
+        self.prefetch_turn(TURNS_AHEAD);
         while let Some((mut packet, concerns_others)) = self.make_packet(ctx, slot) {
             self.nic.send_now(NIC, &mut packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
             let free_at = self.nic.free_at(NIC);

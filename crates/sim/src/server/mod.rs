@@ -11,6 +11,7 @@ pub(crate) mod nic_timers;
 pub(crate) mod recur;
 
 use netloom_engine::{AnyScheduler, DynScheduler, Scheduler};
+use netloom_fabric::Packet;
 use netloom_routing::FlowKey;
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Time, narrow};
@@ -132,6 +133,25 @@ impl Server {
     /// The events of ordered messages that were not taken yet; who takes them leaves none.
     pub(crate) fn events(&mut self) -> &mut Vec<FlowEvent> {
         &mut self.events
+    }
+
+    /// As a host: whether it is worth a look at each packet of a batch before the first one is handled.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.nics.iter().any(|nic| nic.host.is_crowded())
+    }
+
+    /// Prefetches the flows of each NIC whose turns come first.
+    pub(crate) fn prefetch_turns(&self) {
+        self.nics.iter().for_each(|nic| nic.host.prefetch_turns());
+    }
+
+    /// A packet will soon be handled: prefetches its flow.
+    pub(crate) fn prefetch_flow(&self, world: &World, packet: &Packet) {
+        // Flows are known by the addresses of NICs, packets from a NIC with several ports by those of the ports.
+        if world.port_selection().is_none() && !packet.is_of_the_link() {
+            let (_, rail) = world.servers().rails.endpoint(packet.dst);
+            self.nics[rail as usize].host.prefetch_flow(world, packet);
+        }
     }
 
     pub(crate) fn handle(
