@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// Refused: NICs of one port; `transport.nic_queue`; per-packet selections with flowcuts, with `transport.reorder`s that count flowcells, and with transports that compare what the links
 /// of one path say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table, such as { port_selection = \"flow\" }")]
 pub struct Bond {
     /// By which port a packet leaves.
     pub port_selection: PortSelection,

@@ -150,27 +150,12 @@ impl Servers {
     /// # Errors
     /// If a number is out of its range, the network's hosts do not come out even, or the whole would be too large.
     pub fn network(&self, plane: Network) -> Result<Network, Invalid> {
+        if plane.links_per_host() > 1 {
+            self.check_links(&plane)?;
+        }
         let ports = self.ports(plane.hosts())?;
-        let links = plane.links_per_host();
-        if links > 1 {
-            let what = if self.ports > 1 { "NICs and ports of a NIC whose product is " } else { "" };
-            let expected = || format!("{what}{links}, the links of each host of {}", plane.name());
-            Invalid::unless(self.hosts_of_server() == u64::from(links), "nics", expected(), self.nics)?;
-            // Where all links lead into one network, hosts are as those of any other one, side by side.
-            let is_whole = plane.components() == 1;
-            let what = if is_whole { "no wiring" } else { "neither planes, gpus nor wiring" };
-            let expected = format!(
-                "{what} beside nics = {links}, as the hosts of {} have {links} links each",
-                plane.name()
-            );
-            let is_plain = self.planes == 1 && self.gpus.is_none();
-            let fits = self.wiring == Wiring::SideBySide && (is_plain || is_whole);
-            Invalid::unless(fits, "nics", expected, "some of them")?;
-            let expected = format!("1, as not all links of a host of {} lead into one network", plane.name());
-            Invalid::unless(is_whole || self.ports == 1, "ports", expected, self.ports)?;
-            if is_plain {
-                return Ok(plane);
-            }
+        if plane.links_per_host() > 1 && self.planes == 1 && self.gpus.is_none() {
+            return Ok(plane);
         }
         let servers = narrow::<u32>(u64::from(plane.hosts()) / self.hosts_of_server());
         if self.planes == 1 && self.simulated().is_none() {
@@ -199,6 +184,34 @@ impl Servers {
             parts.extend(insides.iter().map(|prefix| separate(prefix)));
         }
         Network::apart(name, &parts).map_err(|error| invalid("planes", error))
+    }
+
+    /// Servers of a file whose hosts have several links, which are their ports.
+    fn check_links(&self, plane: &Network) -> Result<(), Invalid> {
+        let &Servers { nics, ports, planes, gpus, wiring, .. } = self;
+        let (links, name) = (plane.links_per_host(), plane.name());
+        // The one of both that fits is right.
+        let (field, found, other) = match links.checked_rem(nics) == Some(0) && ports > 1 {
+            true => ("ports", ports, nics),
+            false => ("nics", nics, if links.checked_rem(ports) == Some(0) { ports } else { 1 }),
+        };
+        let and_ports = match (field, other) {
+            ("ports", _) => format!(" beside nics = {nics}"),
+            (_, 1) => format!(", or nics and ports (with a table `bond`) whose product is {links}"),
+            _ => format!(" beside ports = {ports}"),
+        };
+        let expected = format!("{}{and_ports}, as the links of a host ({name})", links / other);
+        Invalid::unless(self.hosts_of_server() == u64::from(links), field, expected, found)?;
+        let expected = format!("\"side-by-side\", as the links of a host in a file are its own ({name})");
+        Invalid::unless(wiring == Wiring::SideBySide, "wiring", expected, "\"rail-optimised\"")?;
+        // Where all links lead into one network, hosts are as those of any other one.
+        if plane.components() == 1 {
+            return Ok(());
+        }
+        let why = format!("as not all links of a host lead into one network ({name})");
+        Invalid::unless(planes == 1, "planes", format!("1, {why}"), planes)?;
+        Invalid::unless(gpus.is_none(), "gpus", format!("none, {why}"), gpus.unwrap_or_default())?;
+        Invalid::unless(ports == 1, "ports", format!("1, {why}"), ports)
     }
 
     /// Finds every endpoint's ports on a network that [`Self::network`] made; `seed` is that of the hash.
@@ -800,9 +813,25 @@ mod tests {
         assert_eq!(network.node_name(network.edge_switch(rails.host(2, 0))), "s");
         assert_eq!(network.node_name(network.edge_switch(rails.host(2, 1))), "w");
         let refused = |servers: Servers| servers.network(network.clone()).unwrap_err().to_string();
-        assert!(refused(Servers { nics: 4, ..servers.clone() }).contains("nics: expected 2, the links"));
-        let planes = refused(Servers { planes: 2, ..servers.clone() });
-        assert!(planes.starts_with("nics: expected neither planes, gpus nor wiring"), "{planes}");
+        let says = |servers: Servers, beginning: &str, end: &str| {
+            let message = refused(servers);
+            assert!(message.starts_with(beginning) && message.ends_with(end), "{message}");
+        };
+        let file_name = file.path().file_name().unwrap().to_string_lossy();
+        let has = format!("as the links of a host ({file_name}: 4 hosts of 2 links), found ");
+        for nics in [1, 4] {
+            let servers = Servers { nics, ..servers.clone() };
+            let product = "nics: expected 2, or nics and ports (with a table `bond`) whose product is 2, ";
+            says(servers, product, &format!("{has}{nics}"));
+        }
+        let bonded = Servers { bond: Some(Bond::default()), ..servers.clone() };
+        let too_many = Servers { nics: 1, ports: 3, ..bonded.clone() };
+        says(too_many, "ports: expected 2 beside nics = 1, ", &format!("{has}3"));
+        let too_many = Servers { nics: 4, ports: 2, ..bonded.clone() };
+        says(too_many, "nics: expected 1 beside ports = 2, ", &format!("{has}4"));
+        says(Servers { planes: 2, ..servers.clone() }, "planes: expected 1, as not all links of a host", "2");
+        says(Servers { gpus: Some(2), ..servers.clone() }, "gpus: expected none, as not all links", "2");
+        says(Servers { nics: 1, ports: 2, ..bonded }, "ports: expected 1, as not all links of a host", "2");
         // Where all links lead into one network, servers may have GPUs, and what joins them.
         std::fs::write(file.path(), "host a b c\na s\na t\nb s\nb t\nc s\nc t\ns t\n").unwrap();
         let whole = || topology.build(&BuildContext { seed: 1, base_dir: "".as_ref() }).unwrap();
@@ -813,7 +842,10 @@ mod tests {
         assert_eq!((rails.between(0, 1), rails.between(0, 2)), (1..2, 0..1));
         let rail_optimised = Servers { wiring: Wiring::RailOptimised, ..servers.clone() };
         let message = rail_optimised.network(whole()).unwrap_err().to_string();
-        assert!(message.starts_with("nics: expected no wiring beside nics = 2"), "{message}");
+        assert!(
+            message.starts_with("wiring: expected \"side-by-side\", as the links of a host"),
+            "{message}"
+        );
         // No switch joins all hosts.
         std::fs::write(file.path(), "host a b c d\na v\nb v\nc w\nd w\na s\nb t\nc s\nd t\n").unwrap();
         let apart = topology.build(&BuildContext { seed: 1, base_dir: "".as_ref() }).unwrap();
@@ -869,7 +901,7 @@ mod tests {
             (
                 Servers { nics: 1, ports: 3, ..of_two.clone() },
                 &file,
-                "nics: expected NICs and ports of a NIC whose product is 2",
+                "ports: expected 2 beside nics = 1, as the links of a host",
             ),
         ] {
             let found = refused(servers, network);

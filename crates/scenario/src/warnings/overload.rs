@@ -46,20 +46,18 @@ type Excess = (f64, (String, String));
 
 /// The lowest level of a tree whose up links carry less than they are offered.
 fn of_levels(scenario: &Scenario, network: &Network, loops: &[OpenLoop]) -> Option<Excess> {
-    let nics = scenario
-        .servers
-        .as_ref()
-        .map_or(1, |servers| servers.nics * servers.planes * servers.ports / servers.gpus.unwrap_or(1));
-    let ports = scenario.servers.as_ref().map_or(1, |servers| servers.ports);
-    let ends = f64::from(network.hosts() / nics);
+    // Of a server or GPU, in each plane.
+    let nics = scenario.servers.as_ref().map_or(1, |servers| servers.nics / servers.gpus.unwrap_or(1));
+    let (ports, planes) = scenario.servers.as_ref().map_or((1, 1), |servers| (servers.ports, servers.planes));
+    let ends = f64::from(network.hosts() / (nics * ports * planes));
     // Those that a host, or a NIC of a server, reaches below a switch: of a group with optimised rails one NIC each is at a leaf.
     let has_own_leaves =
         scenario.servers.as_ref().is_some_and(|servers| servers.wiring == Wiring::RailOptimised);
     let ends_below = |level: u8| match hosts_below(network, level) {
         hosts if level == 1 && has_own_leaves => hosts,
         // A NIC has no two ports at one leaf.
-        hosts if level == 1 => hosts * ports / nics,
-        hosts => hosts / nics,
+        hosts if level == 1 => hosts / nics,
+        hosts => hosts / (nics * ports),
     };
     let of_hosts: f64 = (0..network.hosts()).map(|host| network.host_rate(host).0 as f64).sum();
     let top = (network.hosts()..network.nodes()).map(|switch| network.level(switch)).max()?;

@@ -276,6 +276,10 @@ fn a_load_that_an_oversubscribed_tier_cannot_carry_is_named() {
     };
     check(&with(0.8, 2), &with(0.8, 4), "workload.load: a load of 0.8 offers the tier leaf-spine 128%");
     assert_eq!(warnings(&with(0.5, 2)), Vec::<String>::new());
+    // A second plane carries as much as it is offered in addition.
+    let planes =
+        |load: f64, spines: u32| with(load, spines) + "servers = { nics = 1, planes = 2, bond = {} }\n";
+    check(&planes(0.8, 2), &planes(0.8, 4), "workload.load: a load of 0.8 offers the tier leaf-spine 128%");
 }
 
 #[test]

@@ -257,7 +257,10 @@ impl GraphFile {
             return Err(reader.error(0, message));
         }
 
-        let name = self.name.clone().unwrap_or_else(|| format!("{}: {hosts} hosts", reader.file_name()));
+        let of_links = if links_per_host > 1 { format!(" of {links_per_host} links") } else { String::new() };
+        let named = hosts / u64::from(links_per_host.max(1));
+        let name = || format!("{}: {named} hosts{of_links}", reader.file_name());
+        let name = self.name.clone().unwrap_or_else(name);
         let mut builder = NetworkBuilder::new(name);
         let mut next_host = builder.add_hosts(narrow::<u32>(hosts)).start;
         let mut ids: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
