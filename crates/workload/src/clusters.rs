@@ -74,7 +74,7 @@ const SIMAI_NVLINK: ScaleUp =
 pub static PRESETS: &[ClusterPreset] = &[
     ClusterPreset {
         name: "dgx-h100-like",
-        doc: "One scalable unit of a DGX SuperPOD with H100: 32 servers of 8 GPUs, 8 rails of one leaf switch with 32 servers, 4 spines, no oversubscription, 400 Gb/s (NVIDIA DGX SuperPOD reference architecture, RA-11333); NVLink 4 with \
+        doc: "One scalable unit of a DGX SuperPOD with H100: 32 servers of 8 GPUs, 8 rails of one leaf switch with 32 servers, 4 spines, no oversubscription, 400 Gb/s (NVIDIA DGX SuperPOD reference architecture, RA-11333, table 4, which leaves one server out for the fabric manager); NVLink 4 with \
               450 GB/s each way per GPU (H100 data sheet). All latencies are guesses. Two units are leaves = 16, spines = 8, bundle = 4; four are 32, 16 and 2.",
         expand: || (leaf_spine(8, 4, 32, 8, 400), of_eight(Wiring::RailOptimised, 1, ScaleUp::default())),
     },
