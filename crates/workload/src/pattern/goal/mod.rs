@@ -453,6 +453,22 @@ rank 1 {
                 "num_ranks 1\nrank 0 {\na: calc 1\na requires b\n}",
                 "a.goal:4: expected a label of rank 0, found `b`",
             ),
+            (
+                "num_ranks 1\nrank 0 {\nstep1: calc 1\nstep2: calc 1\nstep2 requires stp1\n}",
+                "a.goal:5: expected a label of rank 0, found `stp1` (did you mean `step1`?)",
+            ),
+            (
+                "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\nb requires a,\n}",
+                "a.goal:5: expected a label of rank 0, found `a,` (did you mean `a`? Labels are not followed by commas)",
+            ),
+            (
+                "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\nb requires a,c\n}",
+                "a.goal:5: expected a label of rank 0, found `a,c` (several labels are required by a line for each)",
+            ),
+            (
+                "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\nb requires a, c\n}",
+                "a.goal:5: expected `LABEL requires LABEL`, found `b requires a, c` (a line `b requires LABEL` for each label)",
+            ),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}\n{expected}");

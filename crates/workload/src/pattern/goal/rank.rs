@@ -94,6 +94,10 @@ impl Block {
                 self.dependencies.push(Dependency { later, earlier, on_start: verb == "irequires" });
                 Ok(())
             }
+            [later, verb @ ("requires" | "irequires"), _, _, ..] => {
+                let hint = format!("a line `{later} {verb} LABEL` for each label");
+                Err(format!("expected `LABEL {verb} LABEL`, found `{}` ({hint})", words.join(" ")))
+            }
             [_, verb @ ("requires" | "irequires"), ..] => Err(format!("expected `LABEL {verb} LABEL`")),
             [label, ":", ref operation @ ..] => self.labelled(label, operation, line, schedule),
             [first, ref rest @ ..] => match first.split_once(':') {
@@ -211,7 +215,8 @@ impl Block {
         let unknown = (0..).zip(&self.labelled).find(|(_, (op, _))| op.is_none());
         if let Some((id, &(_, line))) = unknown {
             let label = self.labels.iter().find(|&(_, &label)| label == id).map_or("", |(label, _)| label);
-            let problem = format!("expected a label of rank {}, found `{label}`", self.rank);
+            let hint = self.meant(label).unwrap_or_default();
+            let problem = format!("expected a label of rank {}, found `{label}`{hint}", self.rank);
             return Err(WorkloadError::line(file, line, problem));
         }
         let op = |label: u32| self.labelled[label as usize].0.unwrap_or_default();
@@ -225,6 +230,24 @@ impl Block {
             let problem = "this operation waits for itself, by way of those that it requires";
             WorkloadError::line(file, self.lines[op as usize], problem)
         })
+    }
+}
+
+impl Block {
+    /// A remark on a label that no operation has: on a comma in it, or about the label that is closest.
+    fn meant(&self, found: &str) -> Option<String> {
+        // In order of the file, so that of equally close ones it is always the same.
+        let mut known: Vec<_> = self.labels.iter().map(|(label, &id)| (id, &**label)).collect();
+        known.retain(|&(id, _)| self.labelled[id as usize].0.is_some());
+        known.sort_unstable();
+        let known: Vec<&str> = known.into_iter().map(|(_, label)| label).collect();
+        match found.split_once(',') {
+            Some((label, "")) if known.contains(&label) => {
+                Some(format!(" (did you mean `{label}`? Labels are not followed by commas)"))
+            }
+            Some(_) => Some(" (several labels are required by a line for each)".to_owned()),
+            None => nearest(found, &known),
+        }
     }
 }
 
