@@ -144,9 +144,12 @@ impl<'a> CriticalPaths<'a> {
         let is_its =
             |operation: &&OperationRecord| (operation.job, operation.repetition) == (job, repetition);
         let of_repetition = || self.operations.iter().filter(is_its);
-        let last = of_repetition().max_by_key(|operation| (operation.end, operation.start));
-        let last = last.ok_or(CriticalError::Nothing { job, repetition })?;
         let its_ranks = || self.ranks.iter().filter(|rank| (rank.job, rank.repetition) == (job, repetition));
+        // The operations of units of switches come after those of the ranks, and do not end the job.
+        let ranks = its_ranks().map(|rank| rank.rank + 1).max().unwrap_or(0);
+        let of_ranks = of_repetition().filter(|operation| operation.rank < ranks);
+        let last = of_ranks.max_by_key(|operation| (operation.end, operation.start));
+        let last = last.ok_or(CriticalError::Nothing { job, repetition })?;
         if its_ranks().any(|rank| rank.end.is_none())
             || of_repetition().any(|operation| operation.end.is_none())
         {

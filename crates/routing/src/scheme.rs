@@ -281,6 +281,24 @@ impl Routing {
         Invalid::unless(fits, "selector", expected, quoted(self.selector.name()))
     }
 
+    /// Refuses what takes the switches that have hosts to be the leaves of a network, or numbers paths between them, where every switch has a host that reduces.
+    ///
+    /// # Errors
+    /// Names the field to change and says what would be valid.
+    pub fn fits_reduction_units(&self) -> Result<(), Invalid> {
+        let why =
+            "where switches reduce (workload \"sharp-like\"), so that not only leaf switches have hosts";
+        let facts = self.selector.facts();
+        let is_minimal = matches!(facts.paths, PathSet::Minimal) && facts.digits == Digits::None;
+        let expected = format!(
+            "one that chooses among minimal ports, such as \"hash\", \"random\" or \"least-loaded\", {why}"
+        );
+        Invalid::unless(is_minimal, "selector", expected, quoted(self.selector_name()))?;
+        let is_without_edges = !self.has_edges() && !self.labels_at_nic() && !self.labels_at_first();
+        let expected = format!("one that needs no signals between leaf switches, {why}");
+        Invalid::unless(is_without_edges, "granularity", expected, quoted(self.granularity_name()))
+    }
+
     /// Refuses combinations that make no sense or are not built.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use netloom_record::{
     ChannelRecord, ChannelWindowRecord, CollectiveRecord, DecisionCount, FlowRecord, JobNames, JobRecord,
     JobRecords, NamedChannel, PacketStatistics, Records, Series, Status, Summary, Window,
 };
-use netloom_topology::Network;
+use netloom_topology::{Network, REDUCTION_TIER};
 use netloom_units::{Time, narrow};
 use netloom_workload::Plan;
 
@@ -33,11 +33,12 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, plan: &Plan) -> Su
         ideal_fct: Time(1),
         ..FlowRecord::default()
     };
-    let channel = |(channel, tier): (u32, &String)| ChannelRecord {
+    let channel = |(channel, tier): (u32, &str)| ChannelRecord {
         channel,
-        tier: tier.as_str().into(),
+        tier: tier.into(),
         ..ChannelRecord::default()
     };
+    let of_units = plan.units.map(|_| REDUCTION_TIER);
     let window_channel = |window: u16| ChannelWindowRecord { window, ..ChannelWindowRecord::default() };
     let classes = narrow::<u8>(scenario.fabric.options.classes.len().max(1));
     let mut records = Records {
@@ -62,7 +63,10 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, plan: &Plan) -> Su
             .collect(),
         gaps: measure.gaps.then(Series::default),
         switch_gaps: measure.switch_gaps.then(Series::default),
-        channels: (0..).zip(network.tiers()).map(channel).collect(),
+        channels: (0..)
+            .zip(network.tiers().iter().map(String::as_str).chain(of_units))
+            .map(channel)
+            .collect(),
         packets: (0..=u16::MAX)
             .take(if measure.packets { groups.len() } else { 0 })
             .flat_map(|group| (0..classes).map(move |class| ((group, class), packets())))
@@ -136,6 +140,7 @@ mod tests {
              channels = [{ name = 'c', from = 'h0', to = 's0' }]",
             "topology = { kind = 'fat-tree', k = 4 }\n[[jobs]]\nname = 'a'\nranks = 4\nrepetitions = 2\nworkload = { kind = 'collective', compute = '1us' }\n\
              [[jobs]]\nname = 'b'\nranks = 3\nworkload = { kind = 'all-to-all', size = '10KB' }",
+            "topology = { kind = 'fat-tree', k = 4 }\nworkload = { kind = 'sharp-like', size = '20KB' }",
         ];
         for text in scenarios {
             let document = Node::parse(&Source::new("s", text)).unwrap();

@@ -81,6 +81,8 @@ pub(crate) struct World {
     pub(crate) is_driven: bool,
     /// Whether hosts report, too, that all of a flow has been acknowledged.
     pub(crate) reports_sent: bool,
+    /// How many hosts there are, without the units of switches.
+    pub(crate) hosts: u32,
     /// The servers, where these have several NICs.
     pub(crate) servers: Option<Box<Servers>>,
     /// Whether a data packet can be lost, in a queue or by a fault.

@@ -53,6 +53,7 @@ mod matching;
 mod metrics;
 mod names;
 mod network;
+mod reduction;
 mod router_graph;
 mod size;
 mod spectrum;
@@ -74,5 +75,6 @@ pub use metrics::Metrics;
 pub use network::{
     Channel, ChannelId, Dimension, HostId, Link, LinkId, Network, NetworkBuilder, NodeId, PortId, TierId,
 };
+pub use reduction::REDUCTION_TIER;
 pub use router_graph::RouterGraph;
 pub use topology::{BuildContext, Topology};

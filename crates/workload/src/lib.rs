@@ -65,7 +65,9 @@ pub use jobs::{Draw, HostName, Job, JobPlacement, Straggler, add_jobs};
 pub use map::Map;
 pub use options::{Destination, Options, Placement};
 pub use pattern::*;
-pub use plan::{Analytical, HostWork, JobPlan, Message, Overlap, Plan, PlanContext, Workload, find_stall};
+pub use plan::{
+    Analytical, HostWork, JobPlan, Message, Overlap, Plan, PlanContext, ReductionUnits, Workload, find_stall,
+};
 pub use program::{
     Action, Activity, ActivityKind, CollectiveInfo, CollectiveKind, CollectiveLog, Notes, OperationKind,
     OperationLog, RankEnds, RankLog, RoundLog, Wait,

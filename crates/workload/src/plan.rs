@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::vec;
 
 use netloom_astra::Job;
-use netloom_topology::{HostId, Network, NetworkFile, NodeId};
+use netloom_topology::{HostId, Network, NetworkError, NetworkFile, NodeId};
 use netloom_units::kind::{self, Kind};
-use netloom_units::{Bytes, Time, narrow};
+use netloom_units::{Bytes, Rate, Time, narrow};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -133,7 +133,7 @@ impl Message {
 /// A workload built for a network.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The work of every host, indexed by host; of every server, where these have several NICs.
+    /// The work of every host, indexed by host; of every server, where these have several NICs. Where switches have [units](Self::units), that of these follows.
     pub hosts: Vec<HostWork>,
     /// How many messages there will be, where that is known beforehand.
     pub total_messages: Option<u64>,
@@ -155,6 +155,17 @@ pub struct Plan {
     pub ends: Option<Arc<RankEnds>>,
     /// A training job that is run without packets, instead of what hosts do.
     pub analytical: Option<Arc<Analytical>>,
+    /// What the units at switches are like whose work follows that of all hosts in `hosts`, if there are any.
+    pub units: Option<ReductionUnits>,
+}
+
+/// Units of switches that reduce what they are sent: one at every switch, in the order of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReductionUnits {
+    /// What data take from a switch through its unit and back, besides their transmission.
+    pub latency: Time,
+    /// At which rate a unit receives, and sends; absent: that of all links of its switch.
+    pub rate: Option<Rate>,
 }
 
 /// A job: work with an end, on ranks of its own.
@@ -235,7 +246,41 @@ impl Plan {
             notes: Vec::new(),
             ends: None,
             analytical: None,
+            units: None,
         }
+    }
+
+    /// The network that it needs, where it needs more than that for which it was made: switches that have [units](Self::units).
+    ///
+    /// # Errors
+    /// If these are too many for a network.
+    pub fn equip(&mut self, network: &Network) -> Result<Option<Network>, NetworkError> {
+        let Some(ReductionUnits { latency, rate }) = self.units else { return Ok(None) };
+        let network = network.with_reduction_units(latency / 2, rate)?;
+        self.hosts.resize_with(network.hosts() as usize, HostWork::default);
+        Ok(Some(network))
+    }
+
+    /// Takes over what the units of another plan are like.
+    ///
+    /// # Errors
+    /// The field of that plan's workload that should change, as all share the units.
+    pub(crate) fn share_units(&mut self, other: Option<ReductionUnits>) -> Result<(), WorkloadError> {
+        let (Some(known), Some(other)) = (self.units, other) else {
+            self.units = self.units.or(other);
+            return Ok(());
+        };
+        let expected = "the same as of the `sharp-like` workload before it, as all use the same units";
+        if known.latency != other.latency {
+            let expected = format!("{}, {expected}", known.latency);
+            return Err(WorkloadError::parameter("latency", expected, other.latency));
+        }
+        if known.rate != other.rate {
+            let word = |rate: Option<Rate>| rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string());
+            let expected = format!("{}, {expected}", word(known.rate));
+            return Err(WorkloadError::parameter("rate", expected, word(other.rate)));
+        }
+        Ok(())
     }
 
     /// How many numbers its programs give to messages of one host, at most.
@@ -633,28 +678,55 @@ impl Setting<'_> {
 
     /// Every rank runs its part of a program; ranks that it has no part for idle.
     pub(crate) fn run(&self, program: Program) -> Plan {
-        let ranks = program.ranks();
+        let hosts = &self.placed[..program.ranks() as usize];
+        let (placed, plan) = self.lay(program, hosts);
+        Plan { jobs: vec![self.job(placed, hosts)], ..plan }
+    }
+
+    /// The same of a program whose last ranks are the units of these switches, by their numbers among all.
+    pub(crate) fn run_with_units(
+        &self,
+        program: Program,
+        of_switches: &[u32],
+        units: ReductionUnits,
+    ) -> Plan {
+        let ranks = program.ranks() as usize - of_switches.len();
+        let first = self.endpoints.count();
+        let mut hosts = self.placed[..ranks].to_vec();
+        hosts.extend(of_switches.iter().map(|switch| first + switch));
+        let (placed, plan) = self.lay(program, &hosts);
+        Plan { jobs: vec![self.job(placed, &hosts[..ranks])], units: Some(units), ..plan }
+    }
+
+    /// Puts each rank of a program on its host, which may be one beyond those that the plan is for.
+    fn lay(&self, program: Program, hosts: &[HostId]) -> (Arc<Placed>, Plan) {
         let program = program.times(self.job.repetitions);
-        let (messages, repetitions) = (program.messages(), program.rounds());
-        let hosts = &self.placed[..ranks as usize];
-        let placed = Placed::new(program, hosts, self.endpoints.count());
-        let plan = self.plan(Some(messages), |rank, host| {
-            if rank >= ranks {
-                return HostWork::default();
-            }
-            HostWork::program(Runner::new(placed.clone(), rank, self.first_start(host)))
-        });
-        let job = JobPlan {
+        let messages = program.messages();
+        let count = hosts.iter().map(|host| host + 1).max().unwrap_or(0).max(self.endpoints.count());
+        let placed = Placed::new(program, hosts, count);
+        let mut works = vec![HostWork::default(); count as usize];
+        for (rank, &host) in (0..).zip(hosts) {
+            // Units are there before the first rank.
+            let is_unit = host >= self.endpoints.count();
+            let start = if is_unit { self.job.start } else { self.first_start(host) };
+            works[host as usize] = HostWork::program(Runner::new(placed.clone(), rank, start));
+        }
+        let plan = Plan::of_hosts(works, Some(messages));
+        (placed, plan)
+    }
+
+    /// A program as a job of the ranks on these hosts.
+    fn job(&self, placed: Arc<Placed>, hosts: &[HostId]) -> JobPlan {
+        JobPlan {
             name: String::new(),
             hosts: hosts.into(),
             groups: 0..0,
-            repetitions,
+            repetitions: placed.rounds(),
             start: self.job.start,
-            messages: Some(messages),
+            messages: Some(placed.messages()),
             program: Some(placed),
             is_training: false,
-        };
-        Plan { jobs: vec![job], ..plan }
+        }
     }
 
     /// When the first messages of a host start.
@@ -731,6 +803,7 @@ pub(crate) fn build_placed(pattern: &Pattern, setting: Setting<'_>) -> Result<Pl
             Pattern::Chakra(_) => "files",
             Pattern::AstraSim(_) => "traces",
             Pattern::Skeleton(_) => "scale",
+            Pattern::SharpLike(_) => "chunk",
             Pattern::TrainingStep(_) => "chunks",
             _ => "size",
         };

@@ -69,6 +69,7 @@ impl Simulation {
         let first_number = if plan.hosts.iter().any(HostWork::is_program) { FIRST_OWN } else { 0 };
         let servers = plan.rails.clone().map(|rails| Box::new(Servers::new(rails, &network, &faults)));
         let wiring = Wiring::new(&network, plan.rails.as_deref(), faults, seed, first_number);
+        let hosts = network.hosts() - plan.units.map_or(0, |_| network.switches());
         let telemetry = transport.telemetry().map(|_| Arc::new(Telemetry::new(network.hosts())));
         let world = World {
             network,
@@ -84,6 +85,7 @@ impl Simulation {
             gaps,
             is_driven: false,
             reports_sent: false,
+            hosts,
             servers,
             is_lossy,
             says,

@@ -201,7 +201,7 @@ impl Driven {
 
     /// Number of hosts, or of servers, where these have several NICs.
     pub fn hosts(&self) -> u32 {
-        self.world.servers.as_ref().map_or(self.world.network.hosts(), |servers| servers.rails.endpoints())
+        self.world.servers.as_ref().map_or(self.world.hosts, |servers| servers.rails.endpoints())
     }
 
     /// Starts a flow.

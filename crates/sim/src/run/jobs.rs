@@ -47,6 +47,14 @@ struct Counted {
 impl<'a> Jobs<'a> {
     /// The jobs of a plan, with what ranks noted.
     pub(crate) fn new(plans: &'a [JobPlan], mut logs: Vec<RankLog>) -> Self {
+        // Of units of switches, which are no ranks, only what ranks waited for is kept.
+        for log in &mut logs {
+            let is_rank = (log.rank as usize) < plans[usize::from(log.job)].hosts.len();
+            if !is_rank {
+                let operations = std::mem::take(&mut log.operations);
+                *log = RankLog { job: log.job, rank: log.rank, operations, ..RankLog::default() };
+            }
+        }
         logs.sort_by_key(|log| (log.job, log.rank));
         let mut waits = Vec::new();
         for (of, log) in (0..).zip(&logs) {
@@ -98,13 +106,13 @@ impl<'a> Jobs<'a> {
         };
         let mut records = JobRecords { jobs: plans.iter().map(names).collect(), ..JobRecords::default() };
         for (log, exposed) in logs.iter().zip(&exposed) {
-            let host = plans[usize::from(log.job)].hosts[log.rank as usize];
+            let hosts = &plans[usize::from(log.job)].hosts;
             for ((repetition, round), &exposed) in (0..).zip(&log.rounds).zip(exposed) {
                 records.ranks.push(RankRecord {
                     job: log.job,
                     rank: log.rank,
                     repetition,
-                    host,
+                    host: hosts[log.rank as usize],
                     start: round.start,
                     end: round.end,
                     computation: round.computing,

@@ -45,8 +45,9 @@ impl Simulation {
     ///
     /// # Errors
     /// If a part of the configuration makes no sense, does not fit the network or another part, or is not built.
-    pub fn new(network: Network, config: SimConfig, plan: Plan) -> Result<Self, SimError> {
+    pub fn new(network: Network, config: SimConfig, mut plan: Plan) -> Result<Self, SimError> {
         let skips = config.fast;
+        let network = equip(network, &mut plan)?;
         let validated = Validated::new(&network, config, &plan)?;
         Ok(Simulation { skips, ..Self::of(network, validated, plan)? })
     }
@@ -55,7 +56,8 @@ impl Simulation {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn check(network: Network, config: SimConfig, plan: Plan) -> Result<(), SimError> {
+    pub fn check(network: Network, config: SimConfig, mut plan: Plan) -> Result<(), SimError> {
+        let network = equip(network, &mut plan)?;
         let validated = Validated::new(&network, config, &plan)?;
         let Validated { fabric, routing, faults, seed, .. } = &validated;
         // A lossless fabric is searched for deadlocks, and new routes may leave some host out of reach.
@@ -196,4 +198,10 @@ impl Simulation {
         let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: false, skipped: None, division: None })
     }
+}
+
+/// The network with what the plan needs beside it.
+fn equip(network: Network, plan: &mut Plan) -> Result<Network, SimError> {
+    let equipped = plan.equip(&network).map_err(|error| SimError::TooLarge(error.to_string()))?;
+    Ok(equipped.unwrap_or(network))
 }

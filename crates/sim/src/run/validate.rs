@@ -176,6 +176,9 @@ impl Validated {
             return Err(SimError::Routing(Invalid::new("granularity", expected, "none")));
         }
         routing.fits(network).map_err(SimError::Routing)?;
+        if plan.units.is_some() {
+            routing.fits_reduction_units().map_err(SimError::Routing)?;
+        }
         if routing.needs_credits() && !matches!(fabric.flow_control, FlowControl::Credits(_)) {
             let name = fabric.flow_control.name();
             let expected = format!(

@@ -394,7 +394,9 @@ fn of_workload(error: WorkloadError) -> WorkloadError {
 struct Beside {
     works: Vec<Vec<(u16, HostWork)>>,
     plan: Plan,
-    /// Per job the hosts that it has.
+    /// How many hosts there are, without units of switches.
+    endpoints: u32,
+    /// Per job the hosts that it has, and the units of switches that it uses.
     hosts: Vec<BTreeSet<HostId>>,
 }
 
@@ -414,7 +416,8 @@ impl Beside {
         for (of_host, work) in works.iter_mut().zip(beside.hosts) {
             of_host.push((0, work));
         }
-        Ok(Beside { works, plan: Plan { hosts: Vec::new(), groups, ..beside }, hosts: Vec::new() })
+        let plan = Plan { hosts: Vec::new(), groups, ..beside };
+        Ok(Beside { works, plan, endpoints: count, hosts: Vec::new() })
     }
 
     fn add(&mut self, job: &Job, mut plan: Plan, hosts: Vec<HostId>) -> Result<(), WorkloadError> {
@@ -455,10 +458,18 @@ impl Beside {
             program: program.and_then(|program| program.program),
             is_training: plan.ends.is_some(),
         });
+        let within = |error: WorkloadError| error.within("workload");
+        self.plan.share_units(plan.units).map_err(within)?;
+        let mut hosts: BTreeSet<HostId> = hosts.into_iter().collect();
+        if plan.units.is_some() {
+            let beyond = (0..).zip(&plan.hosts).skip(self.endpoints as usize);
+            hosts.extend(beyond.filter(|(_, work)| work.is_program()).map(|(unit, _)| unit));
+        }
+        self.works.resize(self.works.len().max(plan.hosts.len()), Vec::new());
         for (of_host, work) in self.works.iter_mut().zip(plan.hosts) {
             of_host.push((first, work));
         }
-        self.hosts.push(hosts.into_iter().collect());
+        self.hosts.push(hosts);
         let total = self.plan.total_messages.zip(plan.total_messages);
         self.plan.total_messages = total.and_then(|(sum, more)| sum.checked_add(more));
         Ok(())

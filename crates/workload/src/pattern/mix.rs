@@ -71,6 +71,7 @@ impl Mix {
         let (mut jobs, mut outline) = (Vec::new(), Vec::new());
         let mut occupied: Vec<BTreeSet<HostId>> = Vec::new();
         let mut total_messages = Some(0u64);
+        let mut units = Plan::of_hosts(Vec::new(), None);
         let count = narrow::<u32>(self.parts.len());
         for (i, part) in (0..).zip(&self.parts) {
             let mut plan = part.build(setting, i).map_err(|error| error.within(&format!("parts.{i}")))?;
@@ -130,6 +131,8 @@ impl Mix {
                 }
             }
             occupied.push(hosts);
+            units.share_units(plan.units).map_err(|error| error.within(&format!("parts.{i}")))?;
+            works.resize(works.len().max(plan.hosts.len()), Vec::new());
             for (of_host, work) in works.iter_mut().zip(plan.hosts) {
                 of_host.push((first, work));
             }
@@ -137,7 +140,8 @@ impl Mix {
         }
         let hosts = works.into_iter().map(HostWork::merge).collect();
         let plan = Plan::of_hosts(hosts, None);
-        Ok(Plan { total_messages, groups, cuts, overlaps, jobs, outline, notes, ..plan })
+        let units = units.units;
+        Ok(Plan { total_messages, groups, cuts, overlaps, jobs, outline, notes, units, ..plan })
     }
 }
 
@@ -145,8 +149,9 @@ impl Part {
     /// The hosts that this part has for its ranks: those of a program, and those of a pattern among some of the network. Traffic between all
     /// hosts is a background for others.
     fn occupies(&self, setting: &Setting, plan: &Plan) -> Result<BTreeSet<HostId>, WorkloadError> {
+        let hosts = (0..setting.endpoints.count()).zip(&plan.hosts);
         let of_programs: BTreeSet<HostId> =
-            (0..).zip(&plan.hosts).filter(|(_, work)| work.is_program()).map(|(host, _)| host).collect();
+            hosts.filter(|(_, work)| work.is_program()).map(|(host, _)| host).collect();
         if !of_programs.is_empty() || self.options.ranks.is_none() {
             return Ok(of_programs);
         }

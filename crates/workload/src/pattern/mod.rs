@@ -23,6 +23,7 @@ mod off_diagonal;
 mod partners;
 mod permutation;
 mod poisson;
+mod sharp_like;
 mod shuffle;
 mod simai;
 mod skeleton;
@@ -52,6 +53,7 @@ pub use ns3_flows::Ns3Flows;
 pub use off_diagonal::OffDiagonal;
 pub use permutation::Permutation;
 pub use poisson::Poisson;
+pub use sharp_like::{SharpLike, SwitchOperation};
 pub use shuffle::Shuffle;
 pub use simai::{OperationOrder, SimAiWorkload};
 pub use skeleton::{Application, Scale, ScaleTable, Skeleton};
@@ -80,6 +82,7 @@ kinds! {
         "poisson" => Poisson(Poisson),
         "collective" => Collective(Collective),
         "gpu-collective" => GpuCollective(GpuCollective),
+        "sharp-like" => SharpLike(SharpLike),
         "training-step" => TrainingStep(TrainingStep),
         "skeleton" => Skeleton(Skeleton),
         "goal" => Goal(Goal),

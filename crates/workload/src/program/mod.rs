@@ -250,6 +250,16 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
+    /// How often the program runs.
+    pub(crate) fn rounds(&self) -> u32 {
+        self.program.rounds()
+    }
+
+    /// How many messages cross the network in all.
+    pub(crate) fn messages(&self) -> u64 {
+        self.program.messages()
+    }
+
     /// How many messages a rank sends in a round, at most.
     pub(crate) fn most_sends(&self) -> u32 {
         self.program.ranks.iter().map(|rank| rank.sends).max().unwrap_or(0)
