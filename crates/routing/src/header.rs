@@ -264,6 +264,8 @@ pub enum Advice {
     Continue,
     /// Stop sending new data ([`crate::NicPathSelector::may_send`]) and call [`crate::NicPathSelector::on_deadline`] at that time.
     PauseUntil(Time),
+    /// Send the probes for which [`crate::NicPathSelector::probe`] names paths.
+    Probe,
 }
 
 /// What a NIC's path selector did with a flow that has ended.

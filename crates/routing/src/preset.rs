@@ -4,8 +4,8 @@ use netloom_paths::routes::{KShortest, RandomLayers};
 use netloom_units::{Bytes, Time};
 
 use crate::granularity::{
-    conweave, entropy_of_acks, flow, flowbender, flowcell, flowcut, flowlet, flowlet_by_acks, hopper_like,
-    packet, path_list, path_penalties, plb, plb_delay, reps, spritz,
+    conweave, entropy_of_acks, flow, flowbender, flowcell, flowcut, flowlet, flowlet_by_acks, hopper, packet,
+    path_list, path_penalties, plb, plb_delay, reps, spritz,
 };
 use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
@@ -337,10 +337,10 @@ pub static PRESETS: &[Preset] = &[
         },
     },
     Preset {
-        name: "hopper-like",
-        doc: "After Hopper (Nosrati and Ghaderi, arXiv 2506.08132): a flow whose round trips take 1.5 times those of an idle path tries two other entropy values, and moves to one whose round trip takes \
-              less than 0.8 of its own; its own packets are the probes. Meant for transport \"irn\".",
-        expand: || by_entropy(Granularity::HopperLike(hopper_like::HopperLike::default())),
+        name: "hopper",
+        doc: "Hopper (Nosrati and Ghaderi, arXiv 2506.08132): a flow whose round trips take 1.5 times those of an idle path probes two of 65,536 entropy values, and moves to one whose round trip takes less \
+              than 0.8 of its own. Meant for transport \"irn\". Needs fabric.control_priority = false.",
+        expand: || by_entropy(Granularity::Hopper(hopper::Hopper::default())),
     },
     Preset {
         name: "reps",

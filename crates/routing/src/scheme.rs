@@ -122,6 +122,11 @@ impl Routing {
         self.granularity.facts().serialisation
     }
 
+    /// Whether NICs find out by probes, control packets of their own, how long paths take.
+    pub fn sends_probes(&self) -> bool {
+        self.placement == Placement::Nic && self.granularity.facts().probes
+    }
+
     /// Whether NICs choose paths by the marks that ACKs bring back, so that the fabric must mark.
     pub fn uses_marks(&self) -> bool {
         matches!(self.acks(), Acks::Marks | Acks::MarksOrTrims)
@@ -408,8 +413,7 @@ mod tests {
             let mixed = Routing { ecmp_every: Some(10), ..own };
             mixed.check().map_err(|invalid| assert_eq!(invalid.field, "ecmp_every", "{name}")).is_ok()
         };
-        for name in
-            ["reps", "plb", "flowbender", "uet-bitmap", "path-list", "presto", "spray-nic", "hopper-like"]
+        for name in ["reps", "plb", "flowbender", "uet-bitmap", "path-list", "presto", "spray-nic", "hopper"]
         {
             assert!(allowed(name), "{name}");
         }

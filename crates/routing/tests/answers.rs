@@ -47,12 +47,13 @@ fn schemes() -> Vec<(String, Routing)> {
 /// A question that schemes answer by yes or no.
 type Question = (&'static str, fn(&Routing) -> bool);
 
-const QUESTIONS: [Question; 26] = [
+const QUESTIONS: [Question; 27] = [
     ("needs a tree", Routing::needs_tree),
     ("needs credits", Routing::needs_credits),
     ("uses ACKs", Routing::uses_acks),
     ("needs every ACK", Routing::needs_every_ack),
     ("uses serialisation", Routing::uses_serialisation),
+    ("sends probes", Routing::sends_probes),
     ("uses marks", Routing::uses_marks),
     ("uses trims", Routing::uses_trims),
     ("scatters", Routing::scatters),

@@ -122,7 +122,7 @@ fn what_does_not_go_together_is_refused_by_field() {
         let plan = Plan::of_messages(4, [(0, Message::new(2, Bytes(30_000), Time::ZERO))]);
         Simulation::new(leaf_spine(2, 2, 2), config, plan).map(|_| ()).unwrap_err().to_string()
     };
-    for name in ["flowcut", "flowcut-nic", "plb", "hopper-like"] {
+    for name in ["flowcut", "flowcut-nic", "plb", "hopper"] {
         let error = refusal(&|config| config.routing = scheme(name).routing);
         assert!(
             error.starts_with("routing.granularity: expected another one with transport.congestion \"bolt\""),

@@ -22,7 +22,7 @@ fn messages(network: &Network, list: &[(u32, u32, u64, u64)]) -> Plan {
 
 fn free(name: &str) -> SimConfig {
     let mut config = SimConfig { transport: unlimited(), ..scheme(name) };
-    config.fabric.options.ecn = schemes::ecn_for(&config.routing);
+    schemes::fit(&mut config.fabric.options, &config.routing);
     config
 }
 

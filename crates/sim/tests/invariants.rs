@@ -420,9 +420,7 @@ fn suit(config: &mut SimConfig) {
             pds.ack_bytes = Bytes(0);
         }
     }
-    if let Some(ecn) = schemes::ecn_for(&config.routing) {
-        config.fabric.options.ecn.get_or_insert(ecn);
-    }
+    schemes::fit(&mut config.fabric.options, &config.routing);
     if let Some(qcn) = schemes::qcn_for(&config.routing) {
         config.fabric.options.qcn = Some(qcn);
     }

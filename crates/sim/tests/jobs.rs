@@ -409,7 +409,7 @@ proptest! {
         // What does not fit the network is refused.
         let Some(plan) = laid(&network, workload, &jobs, seed) else { return Ok(()) };
         let mut config = SimConfig { routing: preset::PRESETS[name].routing(), transport: unlimited(), seed, ..SimConfig::default() };
-        config.fabric.options.ecn = schemes::ecn_for(&config.routing);
+        schemes::fit(&mut config.fabric.options, &config.routing);
         config.measure.operations = true;
         let Ok(first) = Simulation::new(network.clone(), config.clone(), plan.clone()) else { return Ok(()) };
         let records = first.run(1).unwrap().records;

@@ -240,9 +240,7 @@ proptest! {
         };
         mark(&mut config);
         tell(&mut config);
-        if let Some(ecn) = schemes::ecn_for(&config.routing) {
-            config.fabric.options.ecn.get_or_insert(ecn);
-        }
+        schemes::fit(&mut config.fabric.options, &config.routing);
         let plan = Workload::new(pattern.clone()).plan(&network, &PlanContext::new(seed));
         let Ok(plan) = plan else { return Ok(()) };
         // Some schemes want another network, and some routes more virtual channels than there are.

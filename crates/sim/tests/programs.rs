@@ -338,7 +338,7 @@ proptest! {
         };
         let pattern = with_background(program, background);
         let mut config = SimConfig { routing: preset::PRESETS[name].routing(), transport, fabric, seed, ..SimConfig::default() };
-        config.fabric.options.ecn = schemes::ecn_for(&config.routing);
+        schemes::fit(&mut config.fabric.options, &config.routing);
         let plan = || -> Option<Plan> {
             Workload::new(pattern.clone()).plan(&network, &PlanContext::new(seed)).ok()
         };

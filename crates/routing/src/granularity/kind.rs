@@ -79,6 +79,21 @@ pub(crate) trait GranularityConfig: Clone {
     /// After feedback: draws what that left to chance.
     fn draw(&self, _: &mut Self::Run, _: &mut impl Rng) {}
 
+    /// How many probes are to leave now, each on a path that the selector draws.
+    fn unsent_probes(&self, _: &Self::Run) -> u32 {
+        0
+    }
+
+    /// One of them may leave by this path: whether it does.
+    fn probe(&self, _: &mut Self::Run, _path: Tag, _now: Time) -> bool {
+        false
+    }
+
+    /// The answer to a probe came, which left by this path and then.
+    fn on_probe_answer(&self, _: &mut Self::Run, _path: Tag, _sent: Time, _now: Time) -> Advice {
+        Advice::Continue
+    }
+
     /// A pause has lasted until now.
     fn on_deadline(&self, _: &mut Self::Run, _now: Time) {}
 
@@ -112,6 +127,8 @@ pub(crate) struct Facts {
     pub(crate) acks: Acks,
     /// A sender that decides by it needs to know what serialisation added to a packet's way.
     pub(crate) serialisation: bool,
+    /// A sender that decides by it sends [probes](GranularityConfig::probe), control packets that find out how long other paths take.
+    pub(crate) probes: bool,
     /// A packet's first switch writes the label of its path on it.
     pub(crate) labels: bool,
     /// Selectors also choose the ports of ACKs and other control packets.

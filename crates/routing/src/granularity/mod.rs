@@ -12,7 +12,7 @@ pub mod flowcell;
 pub mod flowcut;
 pub mod flowlet;
 pub mod flowlet_by_acks;
-pub mod hopper_like;
+pub mod hopper;
 mod kind;
 mod listed;
 pub mod packet;
@@ -132,7 +132,7 @@ macro_rules! list {
             "spritz" => Spritz(spritz::Spritz),
             "entropy-of-acks" => EntropyOfAcks(entropy_of_acks::EntropyOfAcks),
             "flowlet-by-acks" => FlowletByAcks(flowlet_by_acks::FlowletByAcks),
-            "hopper-like" => HopperLike(hopper_like::HopperLike),
+            "hopper" => Hopper(hopper::Hopper),
             $($more)*
         }
     };

@@ -120,6 +120,7 @@ impl GranularityConfig for PathList {
             remembers: true,
             acks: Acks::Any,
             serialisation: false,
+            probes: false,
             labels: false,
             decides_control: false,
         }

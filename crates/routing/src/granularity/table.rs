@@ -141,6 +141,39 @@ impl<G: GranularityConfig> Table<G> {
         (advice, is_settled.then_some(kept.hop.tag))
     }
 
+    /// The path by which a flow's next probe leaves now, if there is one; `another` draws one.
+    pub(crate) fn probe<R: Rng>(
+        &mut self,
+        flow: FlowRef,
+        now: Time,
+        another: impl Fn(Tag, &mut R) -> Tag,
+        random: &mut R,
+    ) -> Option<Tag> {
+        let Table { granularity, flows, .. } = self;
+        let kept = flows.get_mut(flow)?;
+        while granularity.unsent_probes(&kept.run) > 0 {
+            let path = another(kept.hop.tag, random);
+            if granularity.probe(&mut kept.run, path, now) {
+                return Some(path);
+            }
+        }
+        None
+    }
+
+    /// What a sender should do that got the answer to a probe, and what is [settled](Self::settled) after it.
+    pub(crate) fn on_probe_answer(
+        &mut self,
+        flow: FlowRef,
+        (path, sent): (Tag, Time),
+        now: Time,
+        oldest: u32,
+    ) -> (Advice, Option<Tag>) {
+        let Some(kept) = self.flows.get_mut(flow) else { return (Advice::Continue, None) };
+        let advice = self.granularity.on_probe_answer(&mut kept.run, path, sent, now);
+        let is_settled = self.granularity.is_settled(&kept.run, oldest);
+        (advice, is_settled.then_some(kept.hop.tag))
+    }
+
     pub(crate) fn on_deadline(&mut self, flow: FlowRef, now: Time) {
         if let Some(kept) = self.flows.get_mut(flow) {
             self.granularity.on_deadline(&mut kept.run, now);

@@ -139,6 +139,36 @@ impl NicPathSelector {
         each!(&mut self.flows, table => table.on_feedback(flow, feedback, random), (Advice::Continue, None))
     }
 
+    /// The path by which a flow's next probe leaves now; none if no more are to. To be asked where [advice](Advice::Probe) is to probe.
+    pub fn probe<'t>(
+        &mut self,
+        flow: FlowRef,
+        now: Time,
+        tags: impl Fn() -> TagSpace<'t>,
+        random: &mut impl Rng,
+    ) -> Option<Tag> {
+        each!(
+            &mut self.flows,
+            table => table.probe(flow, now, |current, random| tags().another(current, random), random),
+            None
+        )
+    }
+
+    /// The answer came to a probe that had left by a path at `sent`; `oldest` is the oldest packet not acknowledged. What the sender should do, and what is [settled](Self::settled) then.
+    pub fn on_probe_answer(
+        &mut self,
+        flow: FlowRef,
+        (path, sent): (Tag, Time),
+        now: Time,
+        oldest: u32,
+    ) -> (Advice, Option<Tag>) {
+        each!(
+            &mut self.flows,
+            table => table.on_probe_answer(flow, (path, sent), now, oldest),
+            (Advice::Continue, None)
+        )
+    }
+
     /// A packet of a flow met a cut link, its sender learnt: the flow leaves the packet's path, unless it has left it before.
     pub fn on_unreachable<'t>(
         &mut self,

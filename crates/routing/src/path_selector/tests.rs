@@ -809,7 +809,7 @@ fn nics_say_what_they_want_to_know() {
     let of = |asks: fn(&NicPathSelector) -> bool| -> Vec<&str> {
         nics.iter().copied().filter(|preset| asks(&Nic::new(preset).selector)).collect()
     };
-    let expecting = ["plb-reps-artefact", "flowlet-reps-artefact", "hopper-like", "flowcut-artefact-ft"];
+    let expecting = ["plb-reps-artefact", "flowlet-reps-artefact", "hopper", "flowcut-artefact-ft"];
     assert_eq!(of(NicPathSelector::expects), expecting);
     let by_lengths = ["spritz-scout", "spritz-spray", "flicr-like"];
     let listing = [&["path-list", "uet-oblivious", "uet-bitmap", "uet-mixed"][..], &by_lengths].concat();

@@ -146,7 +146,7 @@ pub(crate) fn simulation_of(
     let mut config = SimConfig { routing, faults, ..SimConfig::default() };
     config.transport.options.ack_every = 1;
     config.fabric.options.qcn = schemes::qcn_for(&config.routing);
-    config.fabric.options.ecn = schemes::ecn_for(&config.routing);
+    schemes::fit(&mut config.fabric.options, &config.routing);
     match Simulation::new(network.clone(), config, plan) {
         Err(SimError::Routing(_)) => None,
         // Some schemes cannot follow, and on some networks not all hosts reach each other without the links.

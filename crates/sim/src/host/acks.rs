@@ -101,11 +101,24 @@ impl Host {
         let tags = || ctx.world.routes(feedback.now).tags(ctx.id, flow.dst);
         let (advice, settled) = path_selector.on_feedback(flow.at, feedback, tags, &mut self.random);
         flow.settled = settled.filter(|_| !flow.sender.knows_paths());
+        self.follow_advice(ctx, slot, advice);
+    }
+
+    /// Does what the path selector says of a flow.
+    #[inline]
+    pub(crate) fn follow_advice(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        slot: u32,
+        advice: Advice,
+    ) {
         match advice {
             Advice::Continue => {}
             Advice::PauseUntil(limit) => {
+                let Some(flow) = &self.flows[slot as usize] else { return };
                 ctx.timer(limit, Message::PauseLimit { slot, flow: flow.at.key.flow });
             }
+            Advice::Probe => self.send_path_probes(ctx, slot),
         }
     }
 

@@ -1,11 +1,12 @@
 //! Until when flows in the send queue certainly wait for their pace: what is held back by its rate is not asked again with every packet of others, and none is while
 //! all are.
 
-use netloom_fabric::{Packet, PacketKind};
+use netloom_fabric::Packet;
 use netloom_units::Time;
 use netloom_units::recurrence::{Recur, Walk};
 
 use crate::message::Message;
+use crate::protocol::concerns_arrivals;
 
 /// What is known of the flows in the send queue.
 #[derive(Debug, Default)]
@@ -111,18 +112,20 @@ impl Paces {
     /// A packet is about to be handled.
     #[inline(always)]
     pub(crate) fn forget_by_packet(&mut self, packet: &Packet) {
-        match packet.kind {
-            // It speaks of a flow from another host.
-            PacketKind::Data | PacketKind::Header => {}
-            _ => self.forget(packet.slot),
+        if !concerns_arrivals(packet.kind) {
+            self.forget(packet.slot);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use netloom_fabric::PacketKind;
+
     use super::*;
-    use crate::protocol::packets::{ACK, CNP, NACK, PULL};
+    use crate::protocol::packets::{
+        ACK, CNP, NACK, PATH_PROBE, PATH_PROBE_ANSWER, PROBE, PROBE_ANSWER, PULL, REQUEST, UNREACHABLE_ACK,
+    };
 
     #[test]
     fn a_flow_is_asked_again_when_its_pace_lets_it_or_something_happens_to_it() {
@@ -137,8 +140,11 @@ mod tests {
         };
         let after_packet = |packet: Packet| asked_after(&|paces| paces.forget_by_packet(&packet));
         let after_timer = |timer: Message| asked_after(&|paces| paces.forget_by_timer(&timer));
-        assert_eq!(after_packet(packet(PacketKind::Data, 1)), [false, false]);
-        for kind in [ACK, NACK, CNP, PULL, PacketKind::Returned] {
+        // The slot is one of the host from which it comes, and may be beyond all slots here.
+        for kind in [PacketKind::Data, PacketKind::Header, REQUEST, PROBE, PATH_PROBE, UNREACHABLE_ACK] {
+            assert_eq!(after_packet(packet(kind, 1)), [false, false], "{kind:?}");
+        }
+        for kind in [ACK, NACK, CNP, PULL, PROBE_ANSWER, PATH_PROBE_ANSWER, PacketKind::Returned] {
             assert_eq!(after_packet(packet(kind, 1)), [true, false], "{kind:?}");
         }
         assert_eq!(after_timer(Message::FlowTimer { slot: 2, flow: 7 }), [false, true]);

@@ -89,6 +89,8 @@ pub(crate) struct PacketFacts {
     pub(crate) has_own_tag: bool,
     /// It does not echo when a data packet left: there it says something of the protocol's own.
     pub(crate) says_more: bool,
+    /// At the host where it ends it concerns a flow that comes there, not one that is sent from there.
+    pub(crate) concerns_arrivals: bool,
     /// What is left of one that meets a cut link and goes back to where it came from; none if no notification is sent.
     pub(crate) turned_back: Option<PacketKind>,
 }
@@ -103,6 +105,7 @@ impl PacketFacts {
             frees_ports: false,
             has_own_tag: false,
             says_more: false,
+            concerns_arrivals: false,
             turned_back: None,
         }
     }
@@ -130,6 +133,11 @@ impl PacketFacts {
     /// Declares that [`Packet::sent`] says something of the protocol's own, which is no time.
     pub(crate) const fn saying_more(self) -> Self {
         PacketFacts { says_more: true, ..self }
+    }
+
+    /// Declares that it concerns a flow which comes to the host where it ends.
+    pub(crate) const fn concerning_arrivals(self) -> Self {
+        PacketFacts { concerns_arrivals: true, ..self }
     }
 
     /// Declares that its sender is notified, by a packet of that kind, when one meets a cut link.

@@ -12,6 +12,7 @@ macro_rules! for_all_protocols {
             pulls::Pulls: PULL, REQUEST;
             unreachable::Unreachable: UNREACHABLE_ACK, UNREACHABLE_NACK, UNREACHABLE_PULL, UNREACHABLE_CNP, UNREACHABLE_UET_ACK | Unreachable;
             uet::Uet: UET_ACK, PROBE, PROBE_ANSWER;
+            path_probes::PathProbes: PATH_PROBE, PATH_PROBE_ANSWER;
             qcn::Qcn: CNM;
             bolt::Bolt: SOURCE_NOTICE;
             flowcut::Flowcut: FLOW_ACK, XOFF, XON;
@@ -33,6 +34,7 @@ pub(crate) mod edge_signals;
 pub(crate) mod end_to_end;
 pub(crate) mod flowcut;
 pub(crate) mod link;
+pub(crate) mod path_probes;
 pub(crate) mod pulls;
 pub(crate) mod qcn;
 pub(crate) mod reports;
@@ -97,19 +99,33 @@ macro_rules! declare {
 
 for_all_protocols!(declare);
 
-/// Whether hosts make packets of a kind.
-#[inline(always)]
-pub(crate) fn is_of_host(kind: PacketKind) -> bool {
-    const OF_HOSTS: u64 = {
-        let (mut bits, mut place) = (0, 0);
-        while place < ALL.0.len() {
-            let kind = ALL.0[place];
-            bits |= (matches!(facts(kind).origin, Origin::Host) as u64) << kind.index();
-            place += 1;
-        }
-        bits
+/// Declares questions about kinds of packets whose answers are bits of a constant.
+macro_rules! questions {
+    ($($(#[$doc:meta])* $name:ident: |$facts:ident| $answer:expr;)+) => {
+        $(
+            $(#[$doc])*
+            #[inline(always)]
+            pub(crate) fn $name(kind: PacketKind) -> bool {
+                const KINDS: u64 = {
+                    let (mut bits, mut place) = (0, 0);
+                    while place < ALL.0.len() {
+                        let (kind, $facts) = (ALL.0[place], facts(ALL.0[place]));
+                        bits |= ($answer as u64) << kind.index();
+                        place += 1;
+                    }
+                    bits
+                };
+                KINDS >> kind.index() & 1 != 0
+            }
+        )+
     };
-    OF_HOSTS >> kind.index() & 1 != 0
+}
+
+questions! {
+    /// Whether hosts make packets of a kind.
+    is_of_host: |facts| matches!(facts.origin, Origin::Host);
+    /// Whether packets of a kind concern flows that come to the host where they end, so that their slot is one of another host.
+    concerns_arrivals: |facts| facts.concerns_arrivals;
 }
 
 /// Whether a control packet says a sequence number of its flow, besides that of the data packet that it answers.

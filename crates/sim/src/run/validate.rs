@@ -96,6 +96,13 @@ impl Validated {
             let found = format!("\"{}\"", routing.granularity_name());
             return Err(SimError::Routing(Invalid::new("granularity", expected, found)));
         }
+        if routing.sends_probes() && fabric.options.control_priority {
+            let expected = format!(
+                "false with routing.granularity \"{}\": its probes are to wait where data wait",
+                routing.granularity_name()
+            );
+            return Err(SimError::Fabric(Invalid::new("control_priority", expected, true)));
+        }
         let has_control_queue = fabric.queue.trims() && fabric.options.control_priority;
         if transport.hurries() && !has_control_queue {
             let expected = "false without a control queue in which to hurry: fabric.queue = \"trimming\" and fabric.control_priority";
@@ -258,6 +265,11 @@ fn check_bond(bond: Bond, routing: &Routing, transport: &Transport) -> Result<()
     if transport.options.nic_queue.exists() {
         let expected = "none with servers.bond: packets wait at the NIC until a port of theirs is free";
         return Err(SimError::Transport(Invalid::new("nic_queue", expected, "one")));
+    }
+    if routing.sends_probes() {
+        let expected = "another one with servers.bond: its probes leave by the port of what has come last, not by that of the data";
+        let found = format!("\"{}\"", routing.granularity_name());
+        return Err(SimError::Routing(Invalid::new("granularity", expected, found)));
     }
     let selection = bond.port_selection;
     let refuse = |expected: String| {

@@ -1,7 +1,7 @@
 //! Every scheme, wherever it may stand.
 #![allow(dead_code, unreachable_pub)]
 
-use netloom_fabric::{Ecn, Qcn};
+use netloom_fabric::{Ecn, FabricOptions, Qcn};
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::granularity::flowlet_by_acks::FlowletByAcks;
 use netloom_routing::granularity::packet::Packet;
@@ -71,6 +71,14 @@ fn variants() -> Vec<(&'static str, Routing)> {
 pub fn qcn_for(routing: &Routing) -> Option<Qcn> {
     let eager = Qcn { q_eq: Some(Bytes(8_000)), sample_base: Bytes(16_000), ..Qcn::default() };
     routing.selector.uncongested().map(|_| eager)
+}
+
+/// Gives a fabric the marks and the queues that a scheme needs.
+pub fn fit(options: &mut FabricOptions, routing: &Routing) {
+    if let Some(ecn) = ecn_for(routing) {
+        options.ecn.get_or_insert(ecn);
+    }
+    options.control_priority &= !routing.sends_probes();
 }
 
 /// The marks that a scheme needs, on all that waits; none if it heeds none.

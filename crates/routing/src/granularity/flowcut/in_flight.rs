@@ -194,7 +194,7 @@ impl InFlightTable {
             match advice {
                 Advice::PauseUntil(_) => Some(Signal::Stop),
                 Advice::Continue if was_draining && !is_draining && !entry.is_resumed => Some(Signal::GoOn),
-                Advice::Continue => None,
+                Advice::Continue | Advice::Probe => None,
             }
         });
         if entry.packets == 0 {

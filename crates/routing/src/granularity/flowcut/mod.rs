@@ -243,6 +243,7 @@ impl GranularityConfig for Flowcut {
             remembers: true,
             acks: Acks::OfEveryPacket,
             serialisation: true,
+            probes: false,
             labels: false,
             decides_control: false,
         }

@@ -14,7 +14,9 @@ pub(crate) struct EndToEnd;
 
 impl Protocol for EndToEnd {
     const PACKETS: &'static [PacketFacts] = &[
-        PacketFacts::data(PacketKind::Data, "data", Origin::Host).turning_into(PacketKind::Unreachable),
+        PacketFacts::data(PacketKind::Data, "data", Origin::Host)
+            .turning_into(PacketKind::Unreachable)
+            .concerning_arrivals(),
         PacketFacts::control(ACK, "ack", Origin::Host).turning_into(UNREACHABLE_ACK),
         PacketFacts::control(NACK, "nack", Origin::Host).turning_into(UNREACHABLE_NACK),
         PacketFacts::control(CNP, "cnp", Origin::Host).turning_into(UNREACHABLE_CNP),

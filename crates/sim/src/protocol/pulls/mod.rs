@@ -15,7 +15,7 @@ pub(crate) struct Pulls;
 impl Protocol for Pulls {
     const PACKETS: &'static [PacketFacts] = &[
         PacketFacts::control(PULL, "pull", Origin::Host).turning_into(UNREACHABLE_PULL),
-        PacketFacts::control(REQUEST, "request", Origin::Host),
+        PacketFacts::control(REQUEST, "request", Origin::Host).concerning_arrivals(),
     ];
 
     type Timer = PullDue;

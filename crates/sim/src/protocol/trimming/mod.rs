@@ -13,7 +13,9 @@ pub(crate) struct Trimming;
 
 impl Protocol for Trimming {
     const PACKETS: &'static [PacketFacts] = &[
-        PacketFacts::data(PacketKind::Header, "header", Origin::Host).turning_into(PacketKind::Unreachable),
+        PacketFacts::data(PacketKind::Header, "header", Origin::Host)
+            .turning_into(PacketKind::Unreachable)
+            .concerning_arrivals(),
         PacketFacts::data(PacketKind::Returned, "returned", Origin::Switch),
     ];
 

@@ -15,7 +15,7 @@ impl Protocol for Uet {
         PacketFacts::control(UET_ACK, "uet-ack", Origin::Host)
             .turning_into(UNREACHABLE_UET_ACK)
             .saying_more(),
-        PacketFacts::control(PROBE, "probe", Origin::Host),
+        PacketFacts::control(PROBE, "probe", Origin::Host).concerning_arrivals(),
         PacketFacts::control(PROBE_ANSWER, "probe-answer", Origin::Host).saying_more(),
     ];
 

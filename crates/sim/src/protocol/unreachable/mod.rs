@@ -20,11 +20,13 @@ pub(crate) struct Unreachable;
 impl Protocol for Unreachable {
     const PACKETS: &'static [PacketFacts] = &[
         PacketFacts::data(PacketKind::Unreachable, "unreachable", Origin::Switch),
-        PacketFacts::control(UNREACHABLE_ACK, "unreachable-ack", Origin::Switch),
-        PacketFacts::control(UNREACHABLE_NACK, "unreachable-nack", Origin::Switch),
-        PacketFacts::control(UNREACHABLE_PULL, "unreachable-pull", Origin::Switch),
-        PacketFacts::control(UNREACHABLE_CNP, "unreachable-cnp", Origin::Switch),
-        PacketFacts::control(UNREACHABLE_UET_ACK, "unreachable-uet-ack", Origin::Switch).saying_more(),
+        PacketFacts::control(UNREACHABLE_ACK, "unreachable-ack", Origin::Switch).concerning_arrivals(),
+        PacketFacts::control(UNREACHABLE_NACK, "unreachable-nack", Origin::Switch).concerning_arrivals(),
+        PacketFacts::control(UNREACHABLE_PULL, "unreachable-pull", Origin::Switch).concerning_arrivals(),
+        PacketFacts::control(UNREACHABLE_CNP, "unreachable-cnp", Origin::Switch).concerning_arrivals(),
+        PacketFacts::control(UNREACHABLE_UET_ACK, "unreachable-uet-ack", Origin::Switch)
+            .concerning_arrivals()
+            .saying_more(),
     ];
 
     type Timer = NoTimer;
