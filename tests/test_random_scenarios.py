@@ -98,6 +98,36 @@ def a_field(draw, schema, part):
     return {name: draw.choice(fields[name])} if draw.random() < 0.5 else {}
 
 
+# The axes of which kinds are drawn by name, beside those of presets.
+AXES = [
+    ("routing", "granularity"),
+    ("routing", "selector"),
+    ("transport", "congestion"),
+    ("transport", "reliability"),
+    ("transport", "shaping"),
+    ("transport", "reorder"),
+]
+
+
+def names_of(schema, part, axis):
+    """The names of all kinds of an axis, as the schema and `netloom list` have them."""
+    field = schema["properties"][part]["anyOf"][-1]["properties"][axis]
+    while "$ref" in field:
+        field = schema["$defs"][field["$ref"].rpartition("/")[2]]
+    return next(choice["enum"] for choice in field["anyOf"] if "enum" in choice)
+
+
+def some_kinds(schema, seed):
+    """Kinds with their defaults instead of a preset's in every third scenario, drawn apart from everything else."""
+    draw = random.Random(f"kinds {seed}")
+    if draw.random() > 1 / 3:
+        return {}
+    kinds = {}
+    for part, axis in draw.sample(AXES, draw.choice([1, 1, 2])):
+        kinds.setdefault(part, {})[axis] = draw.choice(names_of(schema, part, axis))
+    return kinds
+
+
 def a_fault(draw):
     start = draw.choice([0, 1, 5, 20, 50])
     kind = draw.choice(["cut", "cut", "loss", "degrade"])
@@ -152,16 +182,20 @@ def some_servers(seed):
 
 def a_scenario(schema, seed):
     draw = random.Random(seed)
+    kinds = some_kinds(schema, seed)
     fabric = {"flow_control": draw.choice(FLOW_CONTROL), "ecn": {"kmin": "5KB", "kmax": "50KB", "pmax": 0.5}}
     return (
         {
             "seed": seed,
             "topology": draw.choice(NETWORKS) | draw.choice([{}, {"rate": "56Gbps"}, {"latency": "10ns"}]),
             "fabric": fabric | draw.choice([{}, {"qcn": {"q_eq": "20KB"}}]) | a_field(draw, schema, "fabric"),
-            "routing": a_preset(draw, schema, "routing") | a_field(draw, schema, "routing"),
+            "routing": a_preset(draw, schema, "routing")
+            | a_field(draw, schema, "routing")
+            | kinds.get("routing", {}),
             "transport": a_preset(draw, schema, "transport")
             | {"rto_initial": "100us", "rto_min": "50us"}
-            | a_field(draw, schema, "transport"),
+            | a_field(draw, schema, "transport")
+            | kinds.get("transport", {}),
             "workload": draw.choice(WORK),
             "faults": [a_fault(draw) for _ in range(draw.choice([0, 1, 1, 2]))],
             "measure": draw.choice([{}, {}, {"until": "400us"}, {"sample": "2us"}]),
@@ -197,6 +231,14 @@ def check(schema, seed, folder):
 
 def read_schema():
     return json.loads(subprocess.run([NETLOOM, "schema"], check=True, capture_output=True, text=True).stdout)
+
+
+def test_every_kind_is_drawn():
+    schema = read_schema()
+    drawn = [some_kinds(schema, seed) for seed in range(3000)]
+    for part, axis in AXES:
+        missing = set(names_of(schema, part, axis)) - {kinds.get(part, {}).get(axis) for kinds in drawn}
+        assert not missing, f"{part}.{axis}: {missing}"
 
 
 def test_what_is_drawn_runs_alike_on_any_number_of_threads_or_is_refused(tmp_path):

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::interruptions::{interruptions, tell};
@@ -13,6 +13,7 @@ use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark, Qcn, Queue, flow_control};
 use netloom_record::{DecisionCount, FlowRecord, Records};
 use netloom_routing::granularity::flowcut::Flowcut;
+use netloom_routing::granularity::hopper::Hopper;
 use netloom_routing::granularity::plb::Plb;
 use netloom_routing::granularity::plb_delay::PlbDelay;
 use netloom_routing::{Granularity, Placement, Selector, preset};
@@ -24,12 +25,15 @@ use netloom_transport::reliability::trimmed::Trimmed;
 use netloom_transport::reorder::buffer::Buffer;
 use netloom_transport::shaping::paced::Paced;
 use netloom_transport::{Congestion, Reliability, Reorder, Shaping, Transport, congestion, reliability};
+use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
     AllToAll, Bond, Incast, NicSelection, Pattern, Permutation, Plan, PlanContext, PortSelection, Rails,
     ScaleUp, ScaleUpWiring, Servers, Uniform, Wiring, WorstCase,
 };
 use proptest::prelude::*;
+use proptest::strategy::{Union, ValueTree};
+use proptest::test_runner::TestRunner;
 
 /// One of every family, and oddly shaped ones.
 fn networks() -> impl Strategy<Value = Network> {
@@ -107,17 +111,28 @@ fn dcqcn() -> impl Strategy<Value = Congestion> {
 
 /// Training short enough to end in short runs, and a threshold beyond that of every preset's flowlets.
 fn shapings() -> impl Strategy<Value = Shaping> {
+    Union::new(every_kind().into_iter().map(shaping))
+}
+
+fn shaping(kind: Shaping) -> BoxedStrategy<Shaping> {
+    match kind {
+        Shaping::Hf2t(_) => hf2t().boxed(),
+        Shaping::Paced(_) => prop::option::of(1..300u64)
+            .prop_map(|gbps| Shaping::Paced(Paced { rate: gbps.map(Rate::from_gbps) }))
+            .boxed(),
+        with_its_defaults => Just(with_its_defaults).boxed(),
+    }
+}
+
+fn hf2t() -> impl Strategy<Value = Shaping> {
     use netloom_transport::shaping::hf2t::{Hf2t, Scope};
     let scope = prop_oneof![Just(Scope::Host), Just(Scope::Flow)];
     let hf2t = (1..100u64, 50.0..99.9f64, scope, any::<bool>(), any::<bool>(), 0..5000u64);
-    let hf2t = hf2t.prop_map(|(training_gaps, percentile, scope, dynamic, natural_gaps, margin)| {
+    hf2t.prop_map(|(training_gaps, percentile, scope, dynamic, natural_gaps, margin)| {
         let (flowlet, margin) = (Some(Time::from_us(501)), Time::from_ns(margin));
         let config = Hf2t { flowlet, margin, training_gaps, percentile, ..Hf2t::default() };
         Shaping::Hf2t(Hf2t { scope, dynamic, natural_gaps, ..config })
-    });
-    let rate = prop::option::of(1..300u64).prop_map(|gbps| gbps.map(Rate::from_gbps));
-    let paced = rate.prop_map(|rate| Shaping::Paced(Paced { rate }));
-    prop_oneof![Just(Shaping::None(Default::default())), paced, hf2t]
+    })
 }
 
 /// With windows, bitmaps and distances small enough to matter in short runs.
@@ -166,18 +181,19 @@ fn smartt() -> impl Strategy<Value = Congestion> {
 }
 
 fn powertcp() -> impl Strategy<Value = Congestion> {
-    use congestion::powertcp::{PowerTcp, theta::ThetaPowerTcp};
-    (0.1..=1.0f64, 1..200u32, prop::option::of(1..40u64), any::<bool>()).prop_map(
-        |(gamma, flows, us, by_rtt)| {
-            let base_rtt = us.map(Time::from_us);
-            match by_rtt {
-                true => {
-                    Congestion::ThetaPowerTcp(ThetaPowerTcp { gamma, flows, base_rtt, ..Default::default() })
-                }
-                false => Congestion::PowerTcp(PowerTcp { gamma, flows, base_rtt, ..Default::default() }),
-            }
-        },
-    )
+    use congestion::powertcp::PowerTcp;
+    (0.1..=1.0f64, 1..200u32, prop::option::of(1..40u64)).prop_map(|(gamma, flows, us)| {
+        let base_rtt = us.map(Time::from_us);
+        Congestion::PowerTcp(PowerTcp { gamma, flows, base_rtt, ..Default::default() })
+    })
+}
+
+fn theta_powertcp() -> impl Strategy<Value = Congestion> {
+    use congestion::powertcp::theta::ThetaPowerTcp;
+    (0.1..=1.0f64, 1..200u32, prop::option::of(1..40u64)).prop_map(|(gamma, flows, us)| {
+        let base_rtt = us.map(Time::from_us);
+        Congestion::ThetaPowerTcp(ThetaPowerTcp { gamma, flows, base_rtt, ..Default::default() })
+    })
 }
 
 /// With thresholds and windows small enough to matter in short runs.
@@ -224,85 +240,116 @@ fn rccc() -> impl Strategy<Value = Congestion> {
     )
 }
 
-fn transports() -> impl Strategy<Value = Transport> {
-    let congestion = prop_oneof![
-        Just(Congestion::None(Default::default())),
-        (0.05..3.0f64).prop_map(|bdp| Congestion::FixedWindow(congestion::fixed_window::FixedWindow {
-            bdp,
-            ..Default::default()
-        })),
-        Just(Congestion::Dctcp(Default::default())),
-        prop::option::of(1..40u32).prop_map(|initial_ssthresh| {
-            Congestion::NewReno(congestion::newreno::NewReno { initial_ssthresh, ..Default::default() })
-        }),
-        Just(Congestion::Cubic(Default::default())),
-        // Windows below one packet.
-        Just(Congestion::Dctcp(congestion::dctcp::Dctcp { min_window: 0.1, ..Default::default() })),
-        Just(Congestion::Dctcp(congestion::dctcp::Dctcp {
-            cut: congestion::dctcp::Cut::EveryWindow,
-            ..Default::default()
-        })),
-        dcqcn(),
-        (0..6u32, 0.5..1.0f64, prop::option::of(1..40u64)).prop_map(|(max_stage, eta, us)| {
-            let base_rtt = us.map(Time::from_us);
-            Congestion::Hpcc(congestion::hpcc::Hpcc { eta, max_stage, base_rtt, ..Default::default() })
-        }),
-        powertcp(),
-        bolt(),
-        Just(Congestion::Timely(congestion::timely::Timely {
-            t_low: Time::from_us(8),
-            ..Default::default()
-        })),
-        (any::<bool>(), medians()).prop_map(|(fs_whole_packets, median_of)| Congestion::Swift(
-            congestion::swift::Swift {
-                base_delay: Time::from_us(5),
-                fs_whole_packets,
-                median_of,
-                ..Default::default()
-            }
-        )),
-        (1..40u32, any::<bool>(), 0.5..=1.0f64, any::<bool>()).prop_map(
-            |(initial_window, adapts, pace, request_to_send)| {
+/// A congestion control of this kind: with its defaults, or where short runs would say little then, with other values.
+fn congestion(kind: Congestion) -> BoxedStrategy<Congestion> {
+    match kind {
+        Congestion::FixedWindow(config) => (0.05..3.0f64)
+            .prop_map(move |bdp| {
+                Congestion::FixedWindow(congestion::fixed_window::FixedWindow { bdp, ..config.clone() })
+            })
+            .boxed(),
+        Congestion::NewReno(config) => prop::option::of(1..40u32)
+            .prop_map(move |initial_ssthresh| {
+                Congestion::NewReno(congestion::newreno::NewReno { initial_ssthresh, ..config.clone() })
+            })
+            .boxed(),
+        // Windows below one packet, and cuts with every window.
+        Congestion::Dctcp(config) => (any::<bool>(), any::<bool>())
+            .prop_map(move |(is_small, is_cut)| {
+                let mut config = config.clone();
+                if is_small {
+                    config.min_window = 0.1;
+                }
+                if is_cut {
+                    config.cut = congestion::dctcp::Cut::EveryWindow;
+                }
+                Congestion::Dctcp(config)
+            })
+            .boxed(),
+        Congestion::Dcqcn(_) => dcqcn().boxed(),
+        Congestion::Hpcc(config) => (0..6u32, 0.5..1.0f64, prop::option::of(1..40u64))
+            .prop_map(move |(max_stage, eta, us)| {
+                let base_rtt = us.map(Time::from_us);
+                Congestion::Hpcc(congestion::hpcc::Hpcc { eta, max_stage, base_rtt, ..config.clone() })
+            })
+            .boxed(),
+        Congestion::PowerTcp(_) => powertcp().boxed(),
+        Congestion::ThetaPowerTcp(_) => theta_powertcp().boxed(),
+        Congestion::Bolt(_) => bolt().boxed(),
+        Congestion::Timely(config) => {
+            let t_low = Time::from_us(8);
+            Just(Congestion::Timely(congestion::timely::Timely { t_low, ..config })).boxed()
+        }
+        Congestion::Swift(config) => (any::<bool>(), medians())
+            .prop_map(move |(fs_whole_packets, median_of)| {
+                let base_delay = Time::from_us(5);
+                let config = congestion::swift::Swift { base_delay, fs_whole_packets, ..config.clone() };
+                Congestion::Swift(congestion::swift::Swift { median_of, ..config })
+            })
+            .boxed(),
+        Congestion::Pulls(config) => (1..40u32, any::<bool>(), 0.5..=1.0f64, any::<bool>())
+            .prop_map(move |(initial_window, adapts, pace, request_to_send)| {
                 let adaptive = adapts.then(Default::default);
-                let pulls = congestion::pulls::Pulls { initial_window, adaptive, ..Default::default() };
-                Congestion::Pulls(congestion::pulls::Pulls { pace, request_to_send, ..pulls })
-            }
-        ),
-        mp_rdma(),
-        nscc(),
-        smartt(),
-        Just(Congestion::StrackLike(congestion::strack_like::StrackLike {
-            base_delay: Time::from_us(5),
-            ..Default::default()
-        })),
-        rccc(),
+                let config = congestion::pulls::Pulls { initial_window, adaptive, ..config.clone() };
+                Congestion::Pulls(congestion::pulls::Pulls { pace, request_to_send, ..config })
+            })
+            .boxed(),
+        Congestion::MpRdma(_) => mp_rdma().boxed(),
+        Congestion::Nscc(_) => nscc().boxed(),
+        Congestion::Smartt(_) => smartt().boxed(),
+        Congestion::StrackLike(config) => {
+            let base_delay = Time::from_us(5);
+            Just(Congestion::StrackLike(congestion::strack_like::StrackLike { base_delay, ..config })).boxed()
+        }
+        Congestion::Rccc(_) => rccc().boxed(),
         // Slow enough to matter, and back at the line's rate long after the flows are done.
-        Just(Congestion::Qcn(congestion::qcn::Qcn {
-            r_min: Some(Rate::from_gbps(20)),
-            timer: Time::from_us(50),
-            ..Default::default()
-        })),
-    ];
-    let reliability = prop_oneof![
-        (1..6u32, prop_oneof![Just((true, true)), Just((false, true)), Just((false, false))]).prop_map(
-            |(reorder_threshold, (rack, sack))| {
-                Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold, rack, sack })
-            }
-        ),
-        (1..50u64, any::<bool>()).prop_map(|(us, nack_congestion)| {
-            let nack_interval = Time::from_us(us);
-            Reliability::GoBackN(reliability::go_back_n::GoBackN { nack_interval, nack_congestion })
-        }),
-        (any::<bool>(), prop::option::of(1..5u32)).prop_map(|(priority, asks)| {
-            let (reroute, reroute_after) = (asks.is_some(), asks.unwrap_or(1));
-            Reliability::Trimmed(Trimmed { priority, reroute, reroute_after })
-        }),
-        (1..80u32).prop_map(|length| Reliability::Bitmap(reliability::bitmap::Bitmap { length })),
-        (0..40_000u64).prop_map(|bytes| Reliability::Pds(reliability::pds::Pds {
-            ack_bytes: Bytes(bytes),
-            sleek: None
-        })),
-    ];
+        Congestion::Qcn(config) => {
+            let (r_min, timer) = (Some(Rate::from_gbps(20)), Time::from_us(50));
+            Just(Congestion::Qcn(congestion::qcn::Qcn { r_min, timer, ..config })).boxed()
+        }
+        with_its_defaults => Just(with_its_defaults).boxed(),
+    }
+}
+
+/// A reliability of this kind, in the same way; none without ACKs, as packets may get lost.
+fn reliability(kind: Reliability) -> Option<BoxedStrategy<Reliability>> {
+    Some(match kind {
+        _ if !kind.facts().has_acks => return None,
+        Reliability::SelectiveRepeat(_) => {
+            let finds = prop_oneof![Just((true, true)), Just((false, true)), Just((false, false))];
+            (1..6u32, finds)
+                .prop_map(|(reorder_threshold, (rack, sack))| {
+                    Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold, rack, sack })
+                })
+                .boxed()
+        }
+        Reliability::GoBackN(_) => (1..50u64, any::<bool>())
+            .prop_map(|(us, nack_congestion)| {
+                let nack_interval = Time::from_us(us);
+                Reliability::GoBackN(reliability::go_back_n::GoBackN { nack_interval, nack_congestion })
+            })
+            .boxed(),
+        Reliability::Trimmed(_) => (any::<bool>(), prop::option::of(1..5u32))
+            .prop_map(|(priority, asks)| {
+                let (reroute, reroute_after) = (asks.is_some(), asks.unwrap_or(1));
+                Reliability::Trimmed(Trimmed { priority, reroute, reroute_after })
+            })
+            .boxed(),
+        Reliability::Bitmap(_) => {
+            (1..80u32).prop_map(|length| Reliability::Bitmap(reliability::bitmap::Bitmap { length })).boxed()
+        }
+        Reliability::Pds(_) => (0..40_000u64)
+            .prop_map(|bytes| {
+                Reliability::Pds(reliability::pds::Pds { ack_bytes: Bytes(bytes), sleek: None })
+            })
+            .boxed(),
+        with_its_defaults => Just(with_its_defaults).boxed(),
+    })
+}
+
+fn transports() -> impl Strategy<Value = Transport> {
+    let congestion = Union::new(every_kind().into_iter().map(congestion));
+    let reliability = Union::new(every_kind().into_iter().filter_map(reliability));
     (congestion, reliability, 1..5u32, shapings(), 500..9000u64, nic_queues(), reorders()).prop_map(
         |(congestion, reliability, ack_every, shaping, mtu, nic_queue, reorder)| {
             let mut transport = Transport { congestion, reliability, shaping, ..Transport::default() };
@@ -359,6 +406,27 @@ fn greeting() -> impl Strategy<Value = Transport> {
         transport.options.handshake &= transport.check().is_ok();
         transport
     })
+}
+
+/// Every kind of congestion control, reliability and shaping that a user may name is drawn.
+#[test]
+fn every_kind_of_transport_is_drawn() {
+    let mut runner = TestRunner::deterministic();
+    let mut drawn = BTreeSet::new();
+    let strategy = over_subflows();
+    for _ in 0..2000 {
+        let transport = strategy.new_tree(&mut runner).unwrap().current();
+        drawn.insert((Congestion::AXIS, transport.congestion.name()));
+        drawn.insert((Reliability::AXIS, transport.reliability.name()));
+        drawn.insert((Shaping::AXIS, transport.shaping.name()));
+    }
+    let with_acks = every_kind::<Reliability>().into_iter().filter(|kind| kind.facts().has_acks);
+    let reliabilities = with_acks.map(|kind| (Reliability::AXIS, kind.name()));
+    let congestions = Congestion::NAMES.iter().map(|&name| (Congestion::AXIS, name));
+    let shapings = Shaping::NAMES.iter().map(|&name| (Shaping::AXIS, name));
+    for (axis, name) in congestions.chain(reliabilities).chain(shapings) {
+        assert!(drawn.contains(&(axis, name)), "{axis} \"{name}\" is never drawn");
+    }
 }
 
 /// Reorder buffers with room and time for few packets, or many.
@@ -687,6 +755,8 @@ fn simulate_by(
         config.faults.extend(dead_port(network, rails, seed));
     }
     let are_joined = rails.as_ref().is_some_and(|rails| rails.ports_are_joined());
+    let has_bond = rails.as_ref().is_some_and(|rails| rails.bond().is_some());
+    let probes_bonds = has_bond && config.routing.sends_probes();
     let context = PlanContext { rails, ..PlanContext::new(seed) };
     let plan: Plan = netloom_workload::Workload::new(pattern.clone()).plan(network, &context).ok()?;
     mark(&mut config);
@@ -698,6 +768,8 @@ fn simulate_by(
     match Simulation::new(network.clone(), config, plan) {
         // Packets say how much credit they could use, or what they claim, in its place.
         Err(SimError::Routing(error)) if needs_serialisation && error.field == "granularity" => None,
+        // Probes would leave by another port than data.
+        Err(SimError::Routing(error)) if probes_bonds && error.field == "granularity" => None,
         // Of paths that lead to one port of a NIC, and of what switches keep of a flow that changes its port.
         Err(SimError::Routing(error))
             if are_joined && ["selector", "granularity"].contains(&error.field.as_ref()) =>
@@ -991,6 +1063,9 @@ fn decisions(network: &Network) -> BTreeMap<(&'static str, &'static str), Decisi
         }
         if let Granularity::PlbDelay(plb) = &mut config.routing.granularity {
             *plb = PlbDelay { target: Time(1), first: Time::from_us(1), ..plb.clone() };
+        }
+        if let Granularity::Hopper(hopper) = &mut config.routing.granularity {
+            *hopper = Hopper { congested: 1.0, better: 1.0, weight: 1.0, ..hopper.clone() };
         }
         suit(&mut config);
         let place = config.routing.placement.name();

@@ -5,6 +5,7 @@ pub mod families;
 pub mod interruptions;
 pub mod schemes;
 
+use std::iter::empty;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -15,8 +16,10 @@ use netloom_topology::{
     BuildContext, Crossbar, FatTree, LeafSpine, Network, NetworkBuilder, NodeId, Topology,
 };
 use netloom_transport::{Congestion, Transport};
+use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{Pattern, Permutation, Plan, PlanContext, Workload};
+use serde::de::value::MapDeserializer;
 
 pub fn build(topology: Topology) -> Network {
     topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap()
@@ -58,6 +61,12 @@ pub fn plan(pattern: Pattern, network: &Network, seed: u64) -> Plan {
 pub fn permutation(bytes: u64, network: &Network, seed: u64) -> Plan {
     let pattern = Pattern::Permutation(Permutation { size: Bytes(bytes).into(), ..Permutation::default() });
     plan(pattern, network, seed)
+}
+
+/// All kinds of an axis, with their defaults, as `netloom list` has them.
+pub fn every_kind<K: Kind>() -> Vec<K> {
+    let defaults = || MapDeserializer::<_, serde::de::value::Error>::new(empty::<(&str, &str)>());
+    K::NAMES.iter().map(|name| K::read(name, defaults()).unwrap().unwrap()).collect()
 }
 
 /// A transport that no window limits.
