@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build library test checked loom miri mutants wheel installed dist dist-test lint studies bench bench-scale bench-set-up bench-schemes bench-threads bench-driven browser picture book kill-test
+.PHONY: run build library test checked loom miri mutants wheel installed dist dist-test lint studies bench bench-scale bench-set-up bench-schemes bench-threads bench-driven bench-jobs browser picture book kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -132,6 +132,11 @@ bench-scale: installed
 # What it takes to set 65,536 hosts up, by topology and scheme of routing.
 bench-set-up: installed build
 	$(VENV)/bin/python benches/set_up.py
+
+# What large training jobs cost: 2,048 ranks with execution traces, and a step of a mixture of experts in SimAI's format; minutes.
+bench-jobs: build
+	$(PYTHON) benches/large_job.py
+	./target/release/netloom run benches/mixtral-step.toml --threads 1
 
 # What driven runs cost beside runs of the same flows from a list.
 bench-driven: installed library
