@@ -51,7 +51,8 @@ const LEAST_WAIT: f64 = 0.01;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sleek {
-    /// Windows of packets beyond the next one expected that show a loss (uet-htsim: 1.5).
+    /// Windows of packets beyond the next one expected that show a loss (uet-htsim: 1.5). They hold no more than the largest window (1.5 bandwidth-delay products by default), so that with a
+    /// window of that size a factor above 1 does as 1 does.
     pub window_factor: f64,
     /// Least number of such packets (uet-htsim: 5).
     pub min_packets: u32,
