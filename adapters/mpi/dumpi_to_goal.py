@@ -101,7 +101,7 @@ class NotYetKnown(Exception):
 
 
 class Communicator:
-    """A rank's view of a communicator: of these ranks, or made by a collective operation, the how-manieth on its parent."""
+    """A rank's view of a communicator: of these ranks, or made by the collective operation of this number on its parent."""
 
     def __init__(self, ranks=(), call=None, parent=None, number=0, colour=None):
         """`colour`: a function, the same for all members and no other rank."""
