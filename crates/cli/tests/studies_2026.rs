@@ -6,4 +6,5 @@ mod common;
 studies! {
     "2026":
     control_and_spraying: "control-and-spraying",
+    hopper: "hopper",
 }
