@@ -18,9 +18,14 @@ if [ ${#targets[@]} = 0 ]; then targets=($(basename -s .rs fuzz_targets/*.rs)); 
 
 # Most readers take a file by its name: in memory, writing it costs little.
 if [ -w /dev/shm ]; then export TMPDIR=/dev/shm; fi
+failed=()
 for target in "${targets[@]}"; do
   echo "$target"
   mkdir -p "corpus/$target" "artifacts/$target"
   "target/x86_64-unknown-linux-gnu/release/$target" -max_len=2048 -timeout=60 -print_final_stats=1 "${options[@]}" \
-    -artifact_prefix="artifacts/$target/" "corpus/$target" "seeds/$target"
+    -artifact_prefix="artifacts/$target/" "corpus/$target" "seeds/$target" || failed+=("$target")
 done
+if [ ${#failed[@]} != 0 ]; then
+  echo "found in fuzz/artifacts, to be run again by fuzz/target/x86_64-unknown-linux-gnu/release/TARGET FILE: ${failed[*]}" >&2
+  exit 1
+fi

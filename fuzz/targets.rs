@@ -67,8 +67,10 @@ fn scenario(data: &[u8]) {
     let read = |text: &str| Scenario::read(&Node::parse(&Source::new("s.toml", text))?);
     match read(text) {
         Ok(scenario) => {
+            // Fields that were left out are written with what they are then, so the text is compared.
             let written = scenario.to_toml().expect("what was read can be written");
-            assert_eq!(read(&written).as_ref(), Ok(&scenario), "{written}");
+            let again = read(&written).map(|scenario| scenario.to_toml().expect("so can what was written"));
+            assert_eq!(again.as_deref(), Ok(&*written));
         }
         Err(problems) => assert!(!problems.to_string().is_empty()),
     }

@@ -257,12 +257,16 @@ impl AstraSimNetwork {
         }
         let mut stride = 1;
         for (number, dimension) in (1..).zip(dimensions) {
+            // It has no links, and a tier without links would be lost in a file.
+            if dimension.count == 1 {
+                continue;
+            }
             let tier = builder.tier(&format!("dimension{number}"));
             let Cable { rate, latency } = dimension.cable();
             let count = dimension.count;
             // The first ranks of all groups along the dimension.
             let firsts = (0..ranks).filter(|rank| rank / stride % count == 0);
-            for first in firsts.filter(|_| count > 1) {
+            for first in firsts {
                 let router = |place: u32| routers + first + place * stride;
                 let mut link = |a: NodeId, b: NodeId| {
                     builder.link(a, b, rate, latency, tier);
@@ -351,6 +355,15 @@ mod tests {
         }
         // Two ranks have one link, which carries both directions.
         assert_eq!(super::tests::network(&ring(2)).links().len(), 2 + 1);
+    }
+
+    #[test]
+    fn a_dimension_of_one_rank_has_neither_links_nor_a_tier() {
+        let network = network(
+            "topology: [ Ring, FullyConnected, Switch ]\nnpus_count: [ 1, 3, 2 ]\nbandwidth: [ 200.0, 50.0, 50.0 ]\nlatency: [ 50.0, 500.0, 2000.0 ]\n",
+        );
+        assert_eq!(network.tiers(), ["host", "dimension2", "dimension3"]);
+        assert_eq!(network.links().len(), 6 + 2 * 3 + 6);
     }
 
     #[test]
