@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build library test checked loom miri mutants wheel installed dist dist-test lint studies bench bench-scale bench-set-up bench-schemes bench-threads bench-driven bench-jobs browser picture book kill-test
+.PHONY: run build library test checked loom miri fuzz mutants wheel installed dist dist-test lint studies bench bench-scale bench-set-up bench-schemes bench-threads bench-driven bench-jobs browser picture book kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -39,6 +39,12 @@ MIRI_SKIP := an_observer_sees_a_run the_spin_budget no_thread_gets_ahead sorts_a
 miri:
 	@cargo +nightly miri --version >/dev/null 2>&1 || { echo "make miri needs Miri: rustup toolchain install nightly --component miri" >&2; exit 1; }
 	PROPTEST_CASES=3 MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test --package netloom-engine --lib --test contract --target-dir target/miri --quiet -- $(addprefix --skip ,$(MIRI_SKIP))
+
+# Every reader of files with mutated files, FUZZ_SECONDS each, with a nightly toolchain; TARGETS="goal claims" for some of them. What brings one down lies in fuzz/artifacts, and the others go on.
+FUZZ_SECONDS ?= 60
+fuzz:
+	@rustc +nightly --version >/dev/null 2>&1 || { echo "make fuzz needs a nightly compiler: rustup toolchain install nightly" >&2; exit 1; }
+	fuzz/run.sh -max_total_time=$(FUZZ_SECONDS) $(TARGETS)
 
 # The Python package, for Python 3.10 and later: target/wheels/netloom-….whl.
 wheel: $(VENV)/installed
