@@ -129,7 +129,7 @@ def complete(name, request, comm="world", root=NO_ROOT, sent=0, received=0):
 
 def test_a_trace_runs_as_a_schedule(convert, tmp_path):
     # MPI_Isend and MPI_Irecv of 8 KiB around a ring, MPI_Waitall, an MPI_Allreduce of 4 KiB, an MPI_Bcast of 1,000 bytes from rank 2 and an MPI_Barrier. Bytes of collectives are those that
-    # Score-P writes. MPI_Init creates the communicators, as it does with Score-P 8 and later.
+    # Score-P writes. MPI_Init creates the communicators, as it does with current Score-P.
     made = convert(
         [
             [
