@@ -24,6 +24,8 @@ pub(crate) enum Message {
     Interrupt,
     /// A packet has waited for its ACK long enough.
     AckDelay { receiver: u32 },
+    /// The NIC has processed what a data packet causes, so that it may leave.
+    Answer { is_cnp: bool },
     /// The time limit of a flow that its path selector has paused.
     PauseLimit { slot: u32, flow: u32 },
     /// How long a host holds packets of a flow back from its transport.
@@ -55,6 +57,7 @@ impl Message {
             Message::Packet(packet) => packet.recur(says_seq, walk),
             Message::Interrupt => walk.exact(1u32),
             Message::AckDelay { receiver } => walk.exact(*receiver),
+            Message::Answer { .. } => walk.refuse("answers that a NIC processes"),
             Message::Start
             | Message::Order { .. }
             | Message::Wake

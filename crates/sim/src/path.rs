@@ -2,7 +2,7 @@
 
 use netloom_routing::RouteTable;
 use netloom_topology::{Channel, ChannelId, HostId, Network, PortId};
-use netloom_transport::PathFacts;
+use netloom_transport::{PathFacts, TransportOptions};
 use netloom_units::{Bytes, Rate, Time, narrow};
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
@@ -102,8 +102,10 @@ impl World {
 
     /// What the transport knows of such a path.
     pub(crate) fn path_facts(&self, src: HostId, path: &PathProfile) -> PathFacts {
+        let TransportOptions { ack_size, ack_processing, .. } = self.transport.options;
+        let idle = path.round_trip(self.transport.packet_size(), ack_size);
         PathFacts {
-            base_rtt: path.round_trip(self.transport.packet_size(), self.transport.options.ack_size),
+            base_rtt: idle.saturating_add(ack_processing.unwrap_or(Time::ZERO)),
             rate: Rate(path.nic_rate().0.saturating_mul(self.ports_in_use(src))),
             // A receiver that refuses packets discards what a sender believes delivered, even where the fabric loses nothing.
             lossy: self.is_lossy || self.transport.refuses(),

@@ -199,9 +199,9 @@ fn theta_powertcp() -> impl Strategy<Value = Congestion> {
 /// With thresholds and windows small enough to matter in short runs.
 fn bolt() -> impl Strategy<Value = Congestion> {
     use congestion::bolt::Bolt;
-    (prop::option::of(1..40_000u64), 1..400_000u64, 1..30_000u64, any::<bool>(), any::<bool>()).prop_map(
-        |(threshold, most, least, proactive_ramp_up, supply_matching)| {
-            let (threshold, max_window) = (threshold.map(Bytes), Some(Bytes(most)));
+    (prop::option::of(1..40_000u64), 0..400_000u64, 1..30_000u64, any::<bool>(), any::<bool>()).prop_map(
+        |(threshold, more, least, proactive_ramp_up, supply_matching)| {
+            let (threshold, max_window) = (threshold.map(Bytes), Some(Bytes(least + more)));
             let bolt = Bolt { threshold, max_window, min_window: Bytes(least), ..Bolt::default() };
             Congestion::Bolt(Bolt { proactive_ramp_up, supply_matching, ..bolt })
         },
@@ -397,13 +397,21 @@ fn transports() -> impl Strategy<Value = Transport> {
     )
 }
 
-/// The same with a handshake, and hosts that are interrupted now and then only.
+/// The same with a handshake, hosts that are interrupted now and then only, and NICs that take a while to answer.
 fn greeting() -> impl Strategy<Value = Transport> {
+    let some = || prop::option::weighted(0.3, (0..30_000u64).prop_map(Time::from_ns));
     let interval = prop::option::weighted(0.3, (1..30_000u64).prop_map(Time::from_ns));
-    (transports(), any::<bool>(), interval).prop_map(|(mut transport, handshake, interval)| {
+    let drawn = (transports(), any::<bool>(), interval, some(), some());
+    drawn.prop_map(|(mut transport, handshake, interval, ack_processing, cnp_processing)| {
         transport.options.interrupt_interval = interval;
         transport.options.handshake = handshake;
         transport.options.handshake &= transport.check().is_ok();
+        transport.options.ack_processing = ack_processing;
+        // Only some receivers send notifications.
+        transport.options.cnp_processing = cnp_processing;
+        if transport.check().is_err() {
+            transport.options.cnp_processing = None;
+        }
         transport
     })
 }

@@ -19,6 +19,7 @@ pub(crate) mod nic_queue;
 pub(crate) mod pacing;
 pub(crate) mod port_selector;
 pub(crate) mod ports;
+pub(crate) mod processing;
 pub(crate) mod receivers;
 pub(crate) mod recur;
 pub(crate) mod reorder;
@@ -49,6 +50,7 @@ use crate::host::idle::Idle;
 use crate::host::nic_queue::Queue;
 use crate::host::pacing::Paces;
 use crate::host::port_selector::PortSelector;
+use crate::host::processing::Processed;
 use crate::host::receivers::Receivers;
 use crate::host::reorder_buffer::Reordering;
 use crate::host::send_queue::SendQueue;
@@ -244,6 +246,8 @@ pub(crate) struct Rare {
     /// Headers that came back, by flow, after what was known of these was handed in.
     pub(crate) late_returns: FxHashMap<u32, u32>,
     pub(crate) interrupts: Interrupts,
+    /// Answers that the NIC has not processed yet.
+    pub(crate) processed: Processed,
 }
 
 /// What a host has to tell its server, or what drives the run.
@@ -258,7 +262,9 @@ pub(crate) struct Reports {
 impl Rare {
     /// Packets that have come and that the host has not looked at.
     fn buffered(&self) -> impl Iterator<Item = &Packet> {
-        let Rare { interrupts, streams: _, calculations: _, delayed_acks: _, late_returns: _ } = self;
+        // What is processed has not been sent yet.
+        let Rare { interrupts, streams: _, calculations: _, delayed_acks: _, late_returns: _, processed: _ } =
+            self;
         interrupts.coalesced.iter()
     }
 }

@@ -165,7 +165,10 @@ impl Recur for Flow {
 
 impl Recur for Rare {
     fn recur(&mut self, walk: &mut Walk) {
-        let Rare { streams, calculations, delayed_acks, late_returns, interrupts } = self;
+        let Rare { streams, calculations, delayed_acks, late_returns, interrupts, processed } = self;
+        if !processed.acks.is_empty() || !processed.cnps.is_empty() {
+            walk.refuse("answers that a NIC processes");
+        }
         if !streams.is_empty() {
             walk.refuse("a stream of frames");
         }

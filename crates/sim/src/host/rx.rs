@@ -359,7 +359,7 @@ impl Host {
     ) {
         let size = ctx.world.transport.options.ack_size;
         let mut answer = Packet { by_kind: ByKind::new(number), ..answer_to(packet, kind, size, ctx.id) };
-        self.send_control(ctx, &mut answer);
+        self.send_answer(ctx, &mut answer);
     }
 
     /// Sends a control packet: all that the host makes leaves by this, and is counted.

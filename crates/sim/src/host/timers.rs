@@ -28,6 +28,7 @@ impl Host {
             }
             Message::FlowTimer { slot, flow } => self.on_flow_timer(ctx, *slot, *flow),
             Message::AckDelay { receiver } => self.on_ack_delay(ctx, *receiver),
+            Message::Answer { is_cnp } => self.on_processed(ctx, *is_cnp),
             Message::PauseLimit { slot, flow } => self.on_pause_limit(ctx.world, ctx.now, *slot, *flow),
             Message::Reorder { src, flow } => {
                 let key = FlowKey { src: *src, flow: *flow };

@@ -123,7 +123,7 @@ impl Host {
         let size = ctx.world.transport.options.ack_size;
         let mut answer = answer_to(packet, kind, size, ctx.id);
         wire::write(&mut answer, report);
-        self.send_control(ctx, &mut answer);
+        self.send_answer(ctx, &mut answer);
     }
 
     /// An ACK with a bitmap arrived.
