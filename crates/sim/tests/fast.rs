@@ -17,8 +17,8 @@ use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Reliability, Transport, TransportOptions};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{
-    Algorithm, Collective, FlowList, Incast, NicSelection, Pattern, Permutation, Plan, PlanContext, Servers,
-    Workload,
+    Algorithm, Collective, FlowList, GpuCollective, Incast, Method, NicSelection, Operation, Pattern,
+    Permutation, Plan, PlanContext, Servers, Workload,
 };
 use proptest::prelude::*;
 
@@ -286,6 +286,18 @@ fn hosts_that_go_in_step_recur_together() {
     let pattern = Pattern::Collective(ring);
     let (_, skipped) = skipped(&crossbar(6), &ecmp(), &pattern);
     assert!(skipped.jumps >= 8, "{skipped:?}");
+}
+
+/// In each step of a ring over several leaf switches flows end at different times, also those by which states are compared.
+#[test]
+fn another_flow_is_taken_when_one_has_ended() {
+    let ring = GpuCollective {
+        operation: Operation::ReduceScatter,
+        algorithm: Method::Ring,
+        size: Bytes(160_000_000),
+        ..GpuCollective::default()
+    };
+    assert!(share(&leaf_spine(4, 2, 8), &ecmp(), &Pattern::GpuCollective(ring)) > 0.5);
 }
 
 #[test]

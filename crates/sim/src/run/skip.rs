@@ -27,6 +27,10 @@ use crate::world::{Says, TakesData, World};
 /// How long after a jump, or the beginning, the next state is noted, in lookaheads.
 const FIRST_GAP: u64 = 4;
 
+/// How long an attempt waits for packets of its flow, in lookaheads, before it takes another flow: as long as there is nothing to skip, flows that go on send at least once in a round trip, and an attempt that waits for a
+/// flow that has ended pays for every pause. Twice as long each time, until something was skipped, as round trips may be longer.
+const PATIENCE: u64 = 16;
+
 /// Marks at which the ends of a flow are compared with those at the first one; twice as many when another one has been noted.
 const FIRST_MARKS: u32 = 2;
 
@@ -163,6 +167,9 @@ struct Search {
     /// How long it goes on until the next attempt.
     gap: Time,
     stage: Stage,
+    /// When the flow of the attempt was chosen, or a packet of it came last, and how long the next one may take.
+    seen: Time,
+    patience: Time,
     /// What may be spent, and has been.
     spent: u64,
     skipped: Skipped,
@@ -178,6 +185,8 @@ impl Search {
             next: gap,
             gap,
             stage: Stage::Rest,
+            seen: Time::ZERO,
+            patience: setup.lookahead * PATIENCE,
             spent: 0,
             skipped: Skipped::default(),
         }
@@ -202,6 +211,7 @@ impl Search {
                 self.spent += u64::from(session.nodes()) + pending.len() as u64;
                 let Some(reference) = first_arrival(world, &pending) else { return self.give_up(now) };
                 self.stage = Stage::Ends { reference, noted: None, marks: FIRST_MARKS, next: 0 };
+                self.seen = now;
                 (reference, session.pending(reference.ends()))
             }
             Stage::Ends { reference, .. } | Stage::All { reference, .. } => {
@@ -210,6 +220,7 @@ impl Search {
         };
         self.spent += pending.len() as u64;
         if pending.iter().any(|event| event.due.at == now && reference.is_of(event)) {
+            self.seen = now;
             match self.stage {
                 Stage::Rest => {}
                 Stage::Ends { .. } => self.look_at_ends(session, &mut pending),
@@ -218,6 +229,12 @@ impl Search {
             if matches!(self.stage, Stage::Rest) {
                 return;
             }
+        }
+        if now - self.seen > self.patience {
+            self.patience = self.patience.saturating_add(self.patience).min(END_OF_TIME);
+            self.stage = Stage::Rest;
+            self.next = now + self.gap;
+            return;
         }
         // What arrives before another lookahead has passed is under way by now.
         let known = now + self.lookahead;
@@ -323,6 +340,7 @@ impl Search {
         self.skipped.time_ps += time.0;
         self.skipped.packet_hops += messages;
         self.gap = self.lookahead * FIRST_GAP;
+        self.patience = self.lookahead * PATIENCE;
         self.next = now + time + self.gap;
     }
 

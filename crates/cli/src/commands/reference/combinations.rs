@@ -54,7 +54,7 @@ const NEEDED: [(&str, &str); 6] = [
 ];
 
 /// What a kind may need before it can be used at all, from the least to the most.
-const SETTINGS: [&[&str]; 9] = [
+const SETTINGS: [&[&str]; 10] = [
     &[],
     &["fabric.ecn={kmin=\"100KB\",kmax=\"400KB\"}"],
     &["fabric.queue=\"trimming\"", "transport=\"ndp\""],
@@ -68,17 +68,19 @@ const SETTINGS: [&[&str]; 9] = [
     &["fabric.ecn={kmin=\"100KB\",kmax=\"400KB\"}", "routing=\"spray-nic\"", "transport=\"mp-rdma\""],
     &["routing=\"presto\""],
     &["routing=\"letflow\""],
+    &["fabric.control_priority=false"],
     &["fabric.queue=\"trimming\"", "transport=\"purified\"", "routing=\"spray-paths\""],
 ];
 
 /// What makes a combination possible that is refused otherwise, each on its own.
-const HELPS: [&str; 6] = [
+const HELPS: [&str; 7] = [
     "fabric.ecn={kmin=\"100KB\",kmax=\"400KB\"}",
     "fabric.qcn={}",
     "fabric.queue=\"trimming\"",
     "routing.placement=\"nic\"",
     "routing.placement=\"ingress\"",
     "routing.placement=\"switch\"",
+    "fabric.control_priority=false",
 ];
 
 /// The axes whose kinds restrict each other.
