@@ -595,6 +595,14 @@ impl Recovery {
         self.departures.get(packet.departure.wrapping_sub(self.first) as usize).map(|departure| departure.at)
     }
 
+    /// Whether something is under way, and surely no timer expires before `time`: packets are given up by timeouts alone, and the shortest ends no earlier.
+    #[inline(always)]
+    pub(crate) fn is_quiet_until(&self, transport: &Transport, time: Time) -> bool {
+        let Some(oldest) = self.departures.front() else { return false };
+        let rack = transport.reliability.facts().loss_detection.is_some_and(|found| found.rack);
+        !rack && oldest.at + Rtt::least_timeout(&transport.options) >= time
+    }
+
     /// Which timer expires next, and when; `None` while nothing is under way.
     #[inline]
     pub(crate) fn due(&self, transport: &Transport, rtt: &Rtt, in_flight: u32) -> Option<(Time, Due)> {

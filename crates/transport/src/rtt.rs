@@ -54,6 +54,12 @@ impl Rtt {
         self.smoothed.map(|_| self.least)
     }
 
+    /// No [timeout](Self::timeout) is shorter: the largest is at least the first one.
+    #[inline(always)]
+    pub(crate) fn least_timeout(options: &TransportOptions) -> Time {
+        options.rto_min.min(options.rto_initial)
+    }
+
     /// The retransmission timeout after that many timeouts in a row.
     pub(crate) fn timeout(&self, options: &TransportOptions, backoff: u32) -> Time {
         let base = match self.smoothed {

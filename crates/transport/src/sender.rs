@@ -113,6 +113,7 @@ pub struct Sender {
     /// What it may do once its SYN is acknowledged.
     opening: Option<Box<Opening>>,
     learns: bool,
+    has_deadlines: bool,
     /// Where losses are found without trimming.
     sleek: Option<Box<sleek::State>>,
     /// What it has done so far.
@@ -148,6 +149,7 @@ impl Sender {
             asked,
             opening,
             learns,
+            has_deadlines,
             sleek,
             counts,
         } = self;
@@ -164,7 +166,7 @@ impl Sender {
         {
             recovery.recur(flow, walk);
         }
-        [*at_once, *asks, *learns].into_iter().for_each(|is| walk.exact(is));
+        [*at_once, *asks, *learns, *has_deadlines].into_iter().for_each(|is| walk.exact(is));
         if asked.is_some() {
             walk.refuse("a sender that asks for credit");
         }
@@ -199,6 +201,7 @@ impl Sender {
         let shaping = transport.shaping.facts();
         let is_shaped = shaping.spacing != Spacing::None || shaping.stretching.is_some();
         let learns = recovery.is_some() || control.learns() || is_shaped;
+        let has_deadlines = recovery.is_some() || control.has_timers();
         Sender {
             content,
             next: 0,
@@ -214,6 +217,7 @@ impl Sender {
             asked: None,
             opening: None,
             learns,
+            has_deadlines,
             sleek: transport.reliability.sleek().map(|_| Box::default()),
             counts: SendCounts::default(),
         }
@@ -626,6 +630,7 @@ impl Sender {
     #[inline]
     pub fn deadline(&self, transport: &Transport) -> Option<Time> {
         let control = self.control.due(transport).filter(|_| !self.is_idle());
+        debug_assert!(control.is_none() || self.control.has_timers(), "see CongestionControl::HAS_TIMERS");
         let Some(recovery) = &self.recovery else { return control };
         let recovery = match recovery.due(transport, &self.rtt, self.in_flight) {
             Some((at, _)) => Some(at),
@@ -636,6 +641,26 @@ impl Sender {
             None => first,
             Some(state) => first.into_iter().chain(state.probe_due).min(),
         }
+    }
+
+    /// Whether there may be a [deadline](Self::deadline) some day.
+    #[inline(always)]
+    pub fn has_deadlines(&self) -> bool {
+        self.has_deadlines
+    }
+
+    /// The [deadline](Self::deadline) if it is before `timer`. It is asked for at each packet and each ACK, and a timeout is seldom so near: then it need not be known.
+    #[inline(always)]
+    pub fn deadline_before(&self, transport: &Transport, timer: Time) -> Option<Time> {
+        if let Some(recovery) = &self.recovery
+            && recovery.is_quiet_until(transport, timer)
+            && (!self.control.has_timers() || self.control.due(transport).is_none_or(|due| due >= timer))
+            && self.sleek.is_none()
+        {
+            debug_assert!(self.deadline(transport).is_none_or(|deadline| deadline >= timer), "not quiet");
+            return None;
+        }
+        self.deadline(transport).filter(|&deadline| deadline < timer)
     }
 
     /// The deadline may have passed: moves the rate, finds losses, sends a probe, or gives up what is in flight.

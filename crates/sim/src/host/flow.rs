@@ -46,9 +46,9 @@ impl Flow {
     /// Sets the timer if it must fire earlier than it would. One that fires too early is set again then.
     #[inline(always)]
     pub(crate) fn arm(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32) {
-        if self.sender.learns()
-            && let Some(deadline) = self.sender.deadline(&ctx.world.transport)
-            && deadline.max(ctx.now) < self.timer
+        if self.sender.has_deadlines()
+            && ctx.now < self.timer
+            && let Some(deadline) = self.sender.deadline_before(&ctx.world.transport, self.timer)
         {
             self.timer = deadline.max(ctx.now);
             ctx.timer(self.timer, Message::FlowTimer { slot, flow: self.at.key.flow });

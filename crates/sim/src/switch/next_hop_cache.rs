@@ -88,7 +88,7 @@ impl NextHopCache {
         }
         let entries = self.entries.get_or_insert_with(Entries::new);
         if entries.lookups >= CHECK_AFTER {
-            if entries.misses > entries.lookups / 2 {
+            if entries.misses > entries.lookups * 3 / 4 {
                 self.bypassed_batches = BYPASS;
             }
             (entries.lookups, entries.misses) = (0, 0);
@@ -100,8 +100,8 @@ impl NextHopCache {
 /// Number of entries, as a power of two.
 const ENTRIES: u32 = 7;
 
-/// Lookups after which the miss rate is checked.
-const CHECK_AFTER: usize = 1024;
+/// Lookups after which the miss rate is checked: enough that filling the entries alone makes it no more than a quarter.
+const CHECK_AFTER: usize = 512;
 
 /// Batches for which the cache is then bypassed: many more than those in which that many packets come.
 const BYPASS: u16 = 4096;

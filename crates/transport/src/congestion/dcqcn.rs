@@ -440,6 +440,7 @@ impl CongestionControl for State {
     const LEARNS: bool = true;
     const SHRINKS_BELOW_A_PACKET: bool = false;
     const CHOOSES_PATHS: bool = false;
+    const HAS_TIMERS: bool = true;
 
     #[inline]
     fn on_feedback(&mut self, _: &Dcqcn, _: &Feedback, _: &mut Gate) -> bool {

@@ -65,6 +65,9 @@ pub(crate) trait CongestionControl: Clone + Debug {
     /// Whether it chooses the entropy values of packets, in [`Self::path`].
     const CHOOSES_PATHS: bool;
 
+    /// Whether it has timers, of which [`Self::due`] speaks.
+    const HAS_TIMERS: bool = false;
+
     /// Whether it knows, in [`Self::queueing`], what waits on the path and how much it aims at.
     const KNOWS_QUEUEING: bool = false;
 
@@ -82,7 +85,7 @@ pub(crate) trait CongestionControl: Clone + Debug {
     /// The SYN got lost: a window that adapts begins with a single packet (RFC 5681, section 3.1).
     fn begin_with_one(&mut self, gate: &mut Gate);
 
-    /// When to call [`Self::on_timer`].
+    /// When to call [`Self::on_timer`]; only where it [has timers](Self::HAS_TIMERS).
     fn due(&self, _config: &Self::Config) -> Option<Time> {
         None
     }

@@ -160,6 +160,15 @@ macro_rules! congestions {
                 }
             }
 
+            /// Whether [`Self::due`] may say something.
+            #[inline(always)]
+            pub(crate) fn has_timers(&self) -> bool {
+                match self {
+                    $(Control::$Kind(_) =>
+                        <<$Config as CongestionConfig>::State as CongestionControl>::HAS_TIMERS,)+
+                }
+            }
+
             /// When to call [`Self::on_timer`].
             #[inline]
             pub(crate) fn due(&self, transport: &Transport) -> Option<Time> {

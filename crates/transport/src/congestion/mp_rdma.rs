@@ -199,6 +199,7 @@ impl CongestionControl for State {
     const LEARNS: bool = true;
     const SHRINKS_BELOW_A_PACKET: bool = false;
     const CHOOSES_PATHS: bool = true;
+    const HAS_TIMERS: bool = true;
 
     /// The sender learnt something. Returns whether that cuts the window.
     fn on_feedback(&mut self, config: &MpRdma, feedback: &Feedback, gate: &mut Gate) -> bool {
