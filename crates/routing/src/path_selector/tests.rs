@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
+use crate::granularity::flowcut::Assigned;
 use crate::header::{
     Advice, Candidates, Carries, Decisions, FlowCounts, FlowKey, FlowRef, Header, Hop, Notice,
 };
@@ -997,7 +998,12 @@ fn counted(
         crate::header::Arrival { back: 77, sent: Time(sent), serialisation: Time(0), turned: false };
     let candidates = forwarding.table().candidates(here, header.dst);
     let view = LoadsAt(load, Time(sent + 10));
-    switch.selector.counted(packet, candidates, arrival, view, &mut switch.random)
+    match switch.selector.assign(header, arrival, Time(sent + 10)) {
+        Assigned::Kept(hop) => hop,
+        assigned => {
+            switch.selector.begin_flowcut(assigned, packet, candidates, arrival, view, &mut switch.random)
+        }
+    }
 }
 
 fn receipt(flow: u32, sent: u64) -> crate::header::Receipt {

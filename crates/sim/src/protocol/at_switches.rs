@@ -45,8 +45,8 @@ pub(crate) struct TagReading {
 pub(crate) trait SwitchProtocol: Protocol {
     /// One of its control packets has come.
     #[inline(always)]
-    fn on_packet(_: &mut Switch, _: &mut Ctx<'_, impl Scheduler<Message>>, _: &mut Packet) -> Handling {
-        Handling::GoesOn
+    fn on_packet(_: &mut Switch, _: &mut Ctx<'_, impl Scheduler<Message>>, _: &mut Packet) -> Route {
+        Route::Open
     }
 
     /// One of its timers fires.
@@ -93,10 +93,10 @@ macro_rules! dispatch {
             switch: &mut Switch,
             ctx: &mut Ctx<'_, impl Scheduler<Message>>,
             packet: &mut Packet,
-        ) -> Handling {
+        ) -> Route {
             match packet.kind {
                 $($(packets::$kind => $Protocol::on_packet(switch, ctx, packet),)*)*
-                _ => Handling::GoesOn,
+                _ => Route::Open,
             }
         }
 

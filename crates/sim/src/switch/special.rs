@@ -114,8 +114,12 @@ impl Switch {
         hint: NextHopHint,
     ) -> Option<PortQueue> {
         // Packets that protocols may take have no hint.
-        if hint == NextHopHint::NONE && at_switches::on_packet(self, ctx, packet) == Handling::Taken {
-            return None;
+        if hint == NextHopHint::NONE {
+            match at_switches::on_packet(self, ctx, packet) {
+                Route::Open => {}
+                Route::To(to) => return Some(to),
+                Route::Taken => return None,
+            }
         }
         match at_switches::route(self, ctx, packet, hint) {
             Route::Open => Some(self.leaving(ctx, packet, packet.tag, hint)),

@@ -5,19 +5,30 @@ use netloom_units::Time;
 use rand::Rng;
 
 use super::in_flight::{Assigned, Observation};
-use crate::header::{Arrival, Candidates, Hop, Occupancy, Receipt, Signal, View};
+use crate::header::{Arrival, Candidates, Header, Hop, Occupancy, Receipt, Signal, View};
 use crate::path_selector::{PacketContext, SwitchPathSelector};
-use crate::tag::Tag;
 
 impl SwitchPathSelector {
-    /// Whether it counts what is in flight of the flows that pass, so that [`Self::counted`] says the way of their data.
+    /// Whether it counts what is in flight of the flows that pass, so that [`Self::assign`] says the way of their data.
+    #[inline]
     pub fn counts_flight(&self) -> bool {
         self.machines.in_flight.is_some()
     }
 
-    /// The hop of a data packet that is counted here if its flow is.
-    pub fn counted(
+    /// The way of a data packet, which is counted here if its flow is. [`Self::begin_flowcut`] follows unless it keeps that of its flowcut.
+    #[inline(always)]
+    pub fn assign(&mut self, header: &Header, arrival: Arrival, now: Time) -> Assigned {
+        let is_counted = !self.at_first || header.is_first();
+        match &mut self.machines.in_flight {
+            Some(in_flight) if is_counted => in_flight.pass(&Observation::of(header, arrival), now),
+            _ => Assigned::Uncounted,
+        }
+    }
+
+    /// The hop of a data packet that keeps no way.
+    pub fn begin_flowcut(
         &mut self,
+        assigned: Assigned,
         packet: PacketContext<'_>,
         candidates: Candidates<'_>,
         arrival: Arrival,
@@ -25,15 +36,8 @@ impl SwitchPathSelector {
         random: &mut impl Rng,
     ) -> Hop {
         let PacketContext { forwarding, place, header } = packet;
-        let arrives = if header.is_first() { Tag::DIRECT } else { header.tag };
-        let (flow, pass, bytes) = (header.key(), u32::from(header.hops), header.bytes);
-        let observation = Observation { flow, pass, arrives, arrival, bytes };
         let now = view.now();
-        let is_counted = !self.at_first || header.is_first();
-        let Some(in_flight) = self.machines.in_flight.as_mut().filter(|_| is_counted) else {
-            return self.uncounted(packet, candidates);
-        };
-        let hop = match in_flight.pass(&observation, now) {
+        let hop = match assigned {
             Assigned::Kept(hop) => return hop,
             Assigned::Uncounted => return self.uncounted(packet, candidates),
             Assigned::Hashed => self.uncounted(packet, candidates),
@@ -51,7 +55,7 @@ impl SwitchPathSelector {
             }
         };
         if let Some(in_flight) = &mut self.machines.in_flight {
-            in_flight.open(&observation, hop, now);
+            in_flight.open(&Observation::of(header, arrival), hop, now);
         }
         hop
     }

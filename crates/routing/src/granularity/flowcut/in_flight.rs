@@ -29,7 +29,7 @@ use super::uncounted::Uncounted;
 use super::{Flowcut, Measures};
 use crate::granularity::GranularityConfig;
 use crate::granularity::flow_table::{FlowTable, Limits};
-use crate::header::{Advice, Arrival, FlowKey, FlowRef, Hop, Occupancy, Receipt, Signal};
+use crate::header::{Advice, Arrival, FlowKey, FlowRef, Header, Hop, Occupancy, Receipt, Signal};
 use crate::path_selector::{Machine, SwitchPlace};
 use crate::scheme::{Placement, Routing};
 use crate::tag::Tag;
@@ -88,9 +88,23 @@ pub(crate) struct Observation {
     pub(crate) bytes: u32,
 }
 
-/// The way of a packet.
+impl Observation {
+    #[inline(always)]
+    pub(crate) fn of(header: &Header, arrival: Arrival) -> Self {
+        let arrives = if header.is_first() { Tag::DIRECT } else { header.tag };
+        Observation {
+            flow: header.key(),
+            pass: u32::from(header.hops),
+            arrives,
+            arrival,
+            bytes: header.bytes,
+        }
+    }
+}
+
+/// The way of a data packet at a switch that counts flowcuts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Assigned {
+pub enum Assigned {
     /// That of its flowcut, which has counted it.
     Kept(Hop),
     /// It begins a flowcut, which may take any way.

@@ -27,6 +27,7 @@ use super::Granularity;
 use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 use crate::scheme::{Placement, Routing};
+pub use in_flight::Assigned;
 use state::{FlowcutState, Phase, RttMin};
 
 /// A new decision when nothing of the flow is in flight; a congested flow is drained to get there. Flowcut Switching, §II. At a NIC, ACKs

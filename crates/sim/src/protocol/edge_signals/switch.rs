@@ -28,12 +28,12 @@ impl SwitchProtocol for EdgeSignals {
         switch: &mut Switch,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
-    ) -> Handling {
+    ) -> Route {
         if !switch.is_edge_of(ctx.world, packet.dst) {
-            return Handling::GoesOn;
+            return Route::Open;
         }
         switch.on_edge_signal(ctx, packet);
-        Handling::Taken
+        Route::Taken
     }
 
     fn on_timer(switch: &mut Switch, ctx: &mut Ctx<'_, impl Scheduler<Message>>, due: FlushDue) {

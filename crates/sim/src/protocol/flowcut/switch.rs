@@ -3,14 +3,14 @@
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{ByKind, Flags, Packet};
-use netloom_routing::granularity::flowcut::Stops;
-use netloom_routing::{Arrival, FlowKey, PacketContext, Place, Placement, Receipt, Signal};
+use netloom_routing::granularity::flowcut::{Assigned, Stops};
+use netloom_routing::{Arrival, FlowKey, Header, PacketContext, Place, Placement, Receipt, Signal};
 use netloom_topology::PortId;
 use netloom_units::{Bytes, Time};
 
 use crate::ctx::Ctx;
 use crate::message::Message;
-use crate::protocol::at_switches::{Handling, Route, SwitchProtocol, TagReading};
+use crate::protocol::at_switches::{Route, SwitchProtocol, TagReading};
 use crate::protocol::declaration::{answer_to, signal_about};
 use crate::protocol::flowcut::Flowcut;
 use crate::protocol::packets::{FLOW_ACK, XOFF, XON};
@@ -25,12 +25,14 @@ impl SwitchProtocol for Flowcut {
         switch: &mut Switch,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
-    ) -> Handling {
+    ) -> Route {
         if packet.kind != FLOW_ACK {
-            return Handling::GoesOn;
+            return Route::Open;
         }
-        switch.on_flow_ack(ctx, packet);
-        Handling::Taken
+        match switch.on_flow_ack(ctx, packet) {
+            Some(port) => Route::To(switch.ports.port_queue(port, packet, &ctx.world.rules)),
+            None => Route::Taken,
+        }
     }
 
     fn reads(world: &World) -> Option<TagReading> {
@@ -62,31 +64,45 @@ impl Switch {
     ) -> PortId {
         let Ctx { world, id, .. } = *ctx;
         let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
-        let (header, place) = (header_of(world, packet), Place { here: id, row: self.row });
-        if self.is_edge_of(world, packet.dst) && forwarding.arrives(place, &header) {
+        let header = header_of(world, packet);
+        if self.is_edge_of(world, packet.dst)
+            && forwarding.arrives(Place { here: id, row: self.row }, &header)
+        {
             // Where the first switch is the last one, there is only one path.
             if packet.trail.hops() > 1 {
                 self.acknowledge_data(ctx, packet);
             }
             return self.choose_quickly(ctx, packet);
         }
-        let Switch { ports, path_selector, draws, protocols, .. } = self;
-        let candidates = forwarding.table().candidates_in_row(self.row, packet.dst);
-        let view = PortsAt { ports, reports: protocols.reports.as_deref(), ctx: ctx.again() };
         let arrival = Arrival {
             back: packet.ingress,
             sent: packet.sent,
             serialisation: Time(u64::from(packet.serialisation)),
             turned: packet.flags.drain_epoch(),
         };
-        let hop = path_selector.counted(
-            PacketContext { forwarding, place, header: &header },
-            candidates,
-            arrival,
-            view,
-            draws,
-        );
-        take(packet, hop)
+        match self.path_selector.assign(&header, arrival, ctx.now) {
+            Assigned::Kept(hop) => take(packet, hop),
+            assigned => self.begin_flowcut(ctx, packet, (header, arrival), assigned),
+        }
+    }
+
+    /// The port of a data packet that keeps no way.
+    #[inline(never)]
+    fn begin_flowcut(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        (header, arrival): (Header, Arrival),
+        assigned: Assigned,
+    ) -> PortId {
+        let Ctx { world, id, .. } = *ctx;
+        let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
+        let Switch { ports, path_selector, draws, protocols, row, .. } = self;
+        let candidates = forwarding.table().candidates_in_row(*row, packet.dst);
+        let place = Place { here: id, row: *row };
+        let context = PacketContext { forwarding, place, header: &header };
+        let view = PortsAt { ports, reports: protocols.reports.as_deref(), ctx: ctx.again() };
+        take(packet, path_selector.begin_flowcut(assigned, context, candidates, arrival, view, draws))
     }
 
     /// Acknowledges a packet to the switches before this one: to all of them along its path, or to the first one along any path.
@@ -99,13 +115,16 @@ impl Switch {
         self.send_control(ctx, &mut ack, is_reverse.then_some(packet.ingress));
     }
 
-    /// An acknowledgement of a data packet that has passed here.
+    /// An acknowledgement of a data packet that has passed here; returns the port by which it goes on, if it does.
     ///
     /// On the path of the data in reverse its tag says how many channels that packet had crossed when it came to the switch before. Where
     /// nobody knows how it came, the acknowledgement has lost that path: its tag is 0, and it goes to the first switch by any.
-    pub(crate) fn on_flow_ack(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, ack: &mut Packet) {
-        let Some(flowcut) = ctx.world.routing.counted_flowcuts() else { return };
-        let is_home = self.is_edge_of(ctx.world, ack.dst);
+    pub(crate) fn on_flow_ack(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        ack: &mut Packet,
+    ) -> Option<PortId> {
+        let flowcut = ctx.world.routing.counted_flowcuts()?;
         let mut pass = 1;
         if ctx.world.routing.placement == Placement::Switch {
             ack.tag = ack.tag.saturating_sub(1);
@@ -132,22 +151,21 @@ impl Switch {
             if let Some(signal) = signal {
                 self.signal_source(ctx, ack, None, signal);
             }
-            return self.enqueue(ctx, back, ack);
+            return Some(back);
         }
-        if is_home {
+        if self.is_edge_of(ctx.world, ack.dst) {
             let receipt = Receipt { pass: 1, access: Some(access(ctx.world, ack.dst)), ..receipt };
             let counted = self.path_selector.on_receipt(&receipt, ctx.now);
             self.absorb(ctx, ack);
             if let Some((back, Some(signal))) = counted {
                 self.signal_source(ctx, ack, Some(back), signal);
             }
-            return;
+            return None;
         }
         if ctx.world.routing.placement == Placement::Switch {
             ack.tag = 0;
         }
-        let port = self.choose_quickly(ctx, ack);
-        self.enqueue(ctx, port, ack);
+        Some(self.choose_quickly(ctx, ack))
     }
 
     /// Stops the source of a flow, or lets it go on: by a frame that says how far from the source the switch is, through the port to which

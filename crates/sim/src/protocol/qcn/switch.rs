@@ -8,7 +8,7 @@ use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
-use crate::protocol::at_switches::{Handling, SwitchProtocol};
+use crate::protocol::at_switches::{Handling, Route, SwitchProtocol};
 use crate::protocol::declaration::signal_about;
 use crate::protocol::packets::CNM;
 use crate::protocol::qcn::Qcn;
@@ -21,9 +21,9 @@ impl SwitchProtocol for Qcn {
         switch: &mut Switch,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
-    ) -> Handling {
+    ) -> Route {
         switch.learn(ctx.world, ctx.now, packet, packet.ingress, false);
-        Handling::GoesOn
+        Route::Open
     }
 
     #[inline(always)]
