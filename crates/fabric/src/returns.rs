@@ -2,7 +2,7 @@
 //!
 //! A credit per packet would be an event per packet. Hardware gathers them, and so does this: a buffer's credits go back once a batch of
 //! bytes has left it. When that is depends on the order in which packets leave, and ports are advanced one by one; so departures
-//! are noted, and put in order when all ports have reached the same instant.
+//! are noted in order of time, buffer by buffer, and looked at when all ports have reached the same instant.
 
 use netloom_units::Time;
 use netloom_units::recurrence::{Recur, Walk};
@@ -17,18 +17,30 @@ pub(crate) struct Returns {
     accounts: Vec<Account>,
     /// What has left since ports were last at one instant.
     left: Vec<Left>,
-    /// What has left buffers that may have a batch; empty but while credits are given back.
-    of_batches: Vec<Left>,
+    /// One bit per account: something is noted.
+    noted: Vec<u64>,
     /// Ports whose links are cut, to which nothing goes back.
     cut: Vec<u16>,
 }
 
+const NONE: u32 = u32::MAX;
+
 /// Bytes that have left a buffer and not gone back.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Account {
+    /// Those that had left when ports were last at one instant.
     owed: u32,
-    /// Those of them that left since ports were last at one instant.
-    noted: u32,
+    /// The places of what has left since, in order of time.
+    first: u32,
+    last: u32,
+}
+
+/// What has left a buffer: when, how much, and the place of what left after it.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    at: Time,
+    bytes: u32,
+    next: u32,
 }
 
 /// Whether the link of a port is among those that are cut, of which there are nearly always none.
@@ -37,23 +49,33 @@ fn is_cut(cut: &[u16], port: u16) -> bool {
     !cut.is_empty() && cut.contains(&port)
 }
 
-/// What has left: when, from which port and queue, how much.
-type Left = (Time, u32, u32);
+impl Account {
+    /// What has left since ports were last at one instant.
+    fn since(self, left: &[Left]) -> impl Iterator<Item = &Left> {
+        let step = |place: u32| left.get(place as usize);
+        std::iter::successors(step(self.first), move |one| step(one.next))
+    }
+
+    /// Bytes that have left since.
+    fn noted(self, left: &[Left]) -> u32 {
+        self.since(left).map(|one| one.bytes).sum()
+    }
+}
 
 impl Recur for Returns {
     fn recur(&mut self, walk: &mut Walk) {
-        let Returns { queues: _, batch: _, accounts, left, of_batches, cut } = self;
-        for &Account { owed, noted } in &*accounts {
-            walk.exact(owed);
-            walk.exact(noted);
+        let Returns { queues: _, batch: _, accounts, left, noted: _, cut } = self;
+        for account in accounts {
+            walk.exact(account.owed);
+            walk.count(account.since(left).count());
+            let mut place = account.first;
+            while let Some(Left { at, bytes, next }) = left.get_mut(place as usize) {
+                walk.time(at);
+                walk.exact(*bytes);
+                place = *next;
+            }
         }
-        walk.count(left.len());
-        for (at, account, bytes) in left {
-            walk.time(at);
-            walk.exact(*account);
-            walk.exact(*bytes);
-        }
-        if !of_batches.is_empty() || !cut.is_empty() {
+        if !cut.is_empty() {
             walk.pass_over();
         }
     }
@@ -62,8 +84,10 @@ impl Recur for Returns {
 impl Returns {
     /// Nothing is owed yet. `batch` must leave room for a packet in the buffer, or a sender may wait for ever.
     pub(crate) fn new(ports: usize, queues: usize, batch: u32) -> Self {
-        let accounts = vec![Account::default(); ports * queues];
-        Returns { queues, batch, accounts, left: Vec::new(), of_batches: Vec::new(), cut: Vec::new() }
+        let count = ports * queues;
+        let accounts = vec![Account { owed: 0, first: NONE, last: NONE }; count];
+        let noted = vec![0; count.div_ceil(64)];
+        Returns { queues, batch, accounts, left: Vec::new(), noted, cut: Vec::new() }
     }
 
     /// The link of an input port is cut, and all before has been given back: nothing more is until it is repaired. `rooms`: the bytes that each queue's
@@ -74,7 +98,7 @@ impl Returns {
         let first = usize::from(ingress) * self.queues;
         for (account, room) in self.accounts[first..].iter_mut().zip(rooms) {
             // What has been noted at this very instant comes on top.
-            account.owed = room - account.noted;
+            account.owed = room - account.noted(&self.left);
         }
     }
 
@@ -89,11 +113,24 @@ impl Returns {
 
     /// A packet leaves the buffer of an input port and queue at `at`.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "at most 65,535 ports with at most 31 queues each")]
+    #[expect(clippy::cast_possible_truncation, reason = "far fewer packets leave a node in a window")]
     pub(crate) fn note(&mut self, ingress: u16, queue: usize, at: Time, bytes: u32) {
-        let account = usize::from(ingress) * self.queues + queue;
-        self.accounts[account].noted += bytes;
-        self.left.push((at, account as u32, bytes));
+        let Returns { queues, accounts, left, noted, .. } = self;
+        let (index, place) = (usize::from(ingress) * *queues + queue, left.len() as u32);
+        left.push(Left { at, bytes, next: NONE });
+        let account = &mut accounts[index];
+        if account.first == NONE {
+            (account.first, account.last) = (place, place);
+            noted[index / 64] |= 1 << (index % 64);
+            return;
+        }
+        let last = &mut left[account.last as usize];
+        if last.at <= at {
+            last.next = place;
+            account.last = place;
+        } else {
+            insert(account, left, place);
+        }
     }
 
     /// A packet leaves a buffer whose packets leave in order: what goes back at once, if anything does.
@@ -110,50 +147,63 @@ impl Returns {
         !self.left.is_empty()
     }
 
-    /// All ports have started everything before `until`: gives back the batches that are full by then, in order of time.
+    /// All ports have started everything before `until`: gives back the batches that are full by then, account by account, in order of time.
     #[expect(clippy::cast_possible_truncation, reason = "accounts are numbered by port and queue")]
     pub(crate) fn give_back(&mut self, until: Time, mut credit: impl FnMut(u16, u8, Time, u32)) {
-        let Returns { queues, batch, accounts, left, of_batches, cut } = self;
-        let mut later = 0;
-        for place in 0..left.len() {
-            let (at, account, bytes) = left[place];
-            if at >= until {
-                left[later] = left[place];
-                later += 1;
-                continue;
-            }
-            // Most buffers have no batch yet, and then it does not matter in which order packets have left.
-            let Account { owed, noted } = &mut accounts[account as usize];
-            if *owed + *noted < *batch {
-                *owed += bytes;
-                *noted -= bytes;
-            } else {
-                of_batches.push((at, account, bytes));
-            }
-        }
-        left.truncate(later);
-        of_batches.sort_unstable();
-        let mut departures = of_batches.drain(..).peekable();
-        while let Some((at, account, bytes)) = departures.next() {
-            let Account { owed, noted } = &mut accounts[account as usize];
-            *owed += bytes;
-            *noted -= bytes;
-            // What leaves in one instant goes back together.
-            let is_whole = departures.peek().is_none_or(|&(next, other, _)| (next, other) != (at, account));
-            if is_whole && *owed >= *batch {
-                let (ingress, queue) = (account as usize / *queues, account as usize % *queues);
-                if !is_cut(cut, ingress as u16) {
-                    credit(ingress as u16, queue as u8, at, std::mem::take(owed));
+        let Returns { queues, batch, accounts, left, noted, cut } = self;
+        let mut is_rest = false;
+        for (word, noted) in noted.iter_mut().enumerate() {
+            let mut bits = *noted;
+            while bits != 0 {
+                let index = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let account = &mut accounts[index];
+                let mut place = account.first;
+                while let Some(&Left { at, bytes, next }) = left.get(place as usize)
+                    && at < until
+                {
+                    place = next;
+                    account.owed += bytes;
+                    // What leaves in one instant goes back together.
+                    if account.owed >= *batch && left.get(next as usize).is_none_or(|next| next.at != at) {
+                        let (ingress, queue) = ((index / *queues) as u16, (index % *queues) as u8);
+                        if !is_cut(cut, ingress) {
+                            credit(ingress, queue, at, std::mem::take(&mut account.owed));
+                        }
+                    }
+                }
+                account.first = place;
+                match place {
+                    NONE => *noted &= !(1 << (index % 64)),
+                    _ => is_rest = true,
                 }
             }
+        }
+        if !is_rest {
+            left.clear();
         }
     }
 
     /// Bytes that have left a buffer and not gone back.
     pub(crate) fn owed(&self, ingress: u16, queue: usize) -> u64 {
-        let account = usize::from(ingress) * self.queues + queue;
-        let Account { owed, noted } = self.accounts[account];
-        u64::from(owed) + u64::from(noted)
+        let account = self.accounts[usize::from(ingress) * self.queues + queue];
+        u64::from(account.owed) + u64::from(account.noted(&self.left))
+    }
+}
+
+/// Puts what has left earlier than the last of its account in its place among what has left since ports were last at one instant.
+#[inline(never)]
+fn insert(account: &mut Account, left: &mut [Left], place: u32) {
+    let at = left[place as usize].at;
+    let (mut before, mut behind) = (NONE, account.first);
+    // The last one is later.
+    while left[behind as usize].at <= at {
+        (before, behind) = (behind, left[behind as usize].next);
+    }
+    left[place as usize].next = behind;
+    match left.get_mut(before as usize) {
+        Some(before) => before.next = place,
+        None => account.first = place,
     }
 }
 
@@ -207,6 +257,8 @@ mod tests {
             }
             expected.give_back(Time(100), |ingress, queue, at, bytes| all.push((at, ingress, queue, bytes)));
 
+            // Buffers are looked at one after the other.
+            all.sort();
             let mut returns = Returns::new(3, 2, batch);
             let mut given = Vec::new();
             stops.push(100);
@@ -221,6 +273,7 @@ mod tests {
                 returns.give_back(Time(stop), |ingress, queue, at, bytes| given.push((at, ingress, queue, bytes)));
                 from = stop;
             }
+            given.sort();
             prop_assert_eq!(all, given);
         }
     }
