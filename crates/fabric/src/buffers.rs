@@ -13,7 +13,7 @@ use crate::flow_control::{Cable, FlowControl};
 use crate::port::{Credit, PortSpec};
 use crate::queue::wire_size;
 use crate::returns::Returns;
-use crate::rules::Rules;
+use crate::rules::{Accounting, Rules};
 
 /// The flow control of one node.
 #[derive(Clone, Debug)]
@@ -131,6 +131,8 @@ pub(crate) struct Accounts {
     credits: Vec<u32>,
     /// What each began with.
     buffer: u32,
+    /// The largest packet: with less credit a queue stops.
+    packet: u32,
     /// Per port: the time that a credit takes to the other end.
     pub(crate) delay: Vec<Time>,
     pub(crate) returns: Returns,
@@ -168,12 +170,19 @@ impl Recur for Buffers {
                 }
             }
             Buffers::Credits(accounts) => {
-                let Accounts { queues: _, credits, buffer: _, delay: _, returns } = &mut **accounts;
+                let Accounts { queues: _, credits, buffer: _, packet: _, delay: _, returns } =
+                    &mut **accounts;
                 credits.iter().for_each(|&bytes| walk.exact(bytes));
                 returns.recur(walk);
             }
         }
     }
+}
+
+/// Whether buffers of which this is known may count so.
+#[inline(always)]
+fn may_be(accounting: Accounting, known: Option<Accounting>) -> bool {
+    known.is_none_or(|known| known == accounting)
 }
 
 impl Buffers {
@@ -204,10 +213,20 @@ impl Buffers {
     /// Charges a packet if that is all there is to it. Of one that `passes`, as it leaves at once, it is only said whether it could be charged: what would be counted would be taken off again.
     // The commonest first, one after the other: a jump by a table takes more.
     #[inline(always)]
-    pub(crate) fn charge(&mut self, ingress: u16, queue: usize, size: u16, passes: bool) -> Charge {
-        if let Buffers::Fixed(fixed) = self {
+    pub(crate) fn charge(
+        &mut self,
+        known: Option<Accounting>,
+        (ingress, queue): (u16, usize),
+        size: u16,
+        passes: bool,
+    ) -> Charge {
+        if may_be(Accounting::Fixed, known)
+            && let Buffers::Fixed(fixed) = self
+        {
             fixed.charge(ingress, queue, size, passes)
-        } else if let Buffers::Shared(shared) = self {
+        } else if may_be(Accounting::Shared, known)
+            && let Buffers::Shared(shared) = self
+        {
             shared.charge(ingress, queue, size, passes)
         } else {
             Charge::Fits
@@ -228,25 +247,31 @@ impl Buffers {
     #[inline(always)]
     pub(crate) fn on_departure(
         &mut self,
+        known: Option<Accounting>,
         (at, size): (Time, u16),
         passes: bool,
         from: Option<(u16, usize)>,
         to: (u16, usize),
-        rules: &Rules,
     ) -> Effect {
-        if let Buffers::Credits(accounts) = self {
+        if may_be(Accounting::Credits, known)
+            && let Buffers::Credits(accounts) = self
+        {
             if let Some((ingress, queue)) = from {
                 accounts.returns.note(ingress, queue, at, u32::from(size));
             }
-            let (port, queue) = to;
+            let ((port, queue), packet) = (to, accounts.packet);
             let credits = accounts.of(port, queue);
             *credits -= u32::from(size);
-            return if u64::from(*credits) < rules.packet { Effect::OutOfCredit } else { Effect::None };
+            return if *credits < packet { Effect::OutOfCredit } else { Effect::None };
         }
         let Some((ingress, queue)) = from.filter(|_| !passes) else { return Effect::None };
-        let resumes = if let Buffers::Fixed(fixed) = self {
+        let resumes = if may_be(Accounting::Fixed, known)
+            && let Buffers::Fixed(fixed) = self
+        {
             fixed.release(ingress, queue, size)
-        } else if let Buffers::Shared(shared) = self {
+        } else if may_be(Accounting::Shared, known)
+            && let Buffers::Shared(shared) = self
+        {
             shared.release(ingress, queue, size)
         } else {
             false
@@ -281,12 +306,13 @@ impl Buffers {
 
     /// A credit has come back. Returns whether the queue, paused before, may go on.
     #[inline(always)]
-    pub(crate) fn earn(&mut self, credit: Credit, rules: &Rules) -> bool {
+    pub(crate) fn earn(&mut self, credit: Credit) -> bool {
         let Buffers::Credits(accounts) = self else { return false };
+        let packet = accounts.packet;
         let credits = accounts.of(credit.port, usize::from(credit.queue));
-        let was_stopped = u64::from(*credits) < rules.packet;
+        let was_stopped = *credits < packet;
         *credits += credit.bytes;
-        was_stopped && u64::from(*credits) >= rules.packet
+        was_stopped && *credits >= packet
     }
 
     /// Bytes that have left the buffer of an input port and queue without their credit having gone back.
@@ -553,6 +579,7 @@ impl Accounts {
             queues,
             credits: vec![config.buffer(); specs.len() * queues],
             buffer: config.buffer(),
+            packet: rules.packet_size(),
             returns: Returns::new(specs.len(), queues, config.batch(rules.packet)),
             delay: specs.iter().map(|spec| spec.latency + spec.rate.serialize(config.credit_size)).collect(),
         }
@@ -600,26 +627,16 @@ mod tests {
             paused: 0,
         };
         for mut buffers in [Buffers::Fixed(Box::new(fixed)), Buffers::Shared(Box::new(shared))] {
-            let fits = [true, true, false, true].map(|passes| buffers.charge(0, 0, 600, passes));
+            let fits = [true, true, false, true].map(|passes| buffers.charge(None, (0, 0), 600, passes));
             assert_eq!(fits, [Charge::Fits, Charge::Fits, Charge::Fits, Charge::ReachesThreshold]);
             // It leaves the account as it was, and another packet of 400 fits.
-            assert_eq!(
-                buffers.on_departure((Time(9), 600), true, Some((0, 0)), (1, 0), &rules()),
-                Effect::None
-            );
-            assert_eq!(buffers.charge(0, 0, 400, false), Charge::Fits);
-            assert_eq!(buffers.charge(0, 0, 200, false), Charge::ReachesThreshold);
+            assert_eq!(buffers.on_departure(None, (Time(9), 600), true, Some((0, 0)), (1, 0)), Effect::None);
+            assert_eq!(buffers.charge(None, (0, 0), 400, false), Charge::Fits);
+            assert_eq!(buffers.charge(None, (0, 0), 200, false), Charge::ReachesThreshold);
             // One that has been counted makes room.
-            assert_eq!(
-                buffers.on_departure((Time(9), 600), false, Some((0, 0)), (1, 0), &rules()),
-                Effect::None
-            );
-            assert_eq!(buffers.charge(0, 0, 200, false), Charge::Fits);
+            assert_eq!(buffers.on_departure(None, (Time(9), 600), false, Some((0, 0)), (1, 0)), Effect::None);
+            assert_eq!(buffers.charge(None, (0, 0), 200, false), Charge::Fits);
         }
-    }
-
-    fn rules() -> Rules {
-        Rules::new(&crate::config::Fabric::default(), Bytes(1500), 1)
     }
 
     #[test]

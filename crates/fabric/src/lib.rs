@@ -45,5 +45,7 @@ pub use ports::{At, Ports};
 pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};
 pub use queue::Queue;
 pub use round_robin::RoundRobin;
-pub use rules::Rules;
+pub use rules::{
+    Accounting, Anything, CreditsOfQueues, Known, PlainCredits, PlainPfc, PlainPfcShared, Rules,
+};
 pub use telemetry::{Stamp, Telemetry};

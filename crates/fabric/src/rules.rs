@@ -27,6 +27,66 @@ pub(crate) struct Trims {
     pub(crate) return_to_sender: bool,
 }
 
+/// How a switch counts what its input buffers hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accounting {
+    /// Against fixed thresholds.
+    Fixed,
+    /// Against thresholds that move with the free memory.
+    Shared,
+    /// By credits.
+    Credits,
+}
+
+/// What is known of the [`Rules`] of a lossless fabric where code is made for them, so that no packet asks for it.
+pub trait Known {
+    /// [`Rules::has_plain_queues`]; `false`: it is not known.
+    const HAS_PLAIN_QUEUES: bool = false;
+    /// How switches count; none: it is not known.
+    const ACCOUNTING: Option<Accounting> = None;
+}
+
+/// Nothing is [`Known`].
+#[derive(Debug)]
+pub struct Anything;
+
+/// One data queue, under PFC with fixed thresholds.
+#[derive(Debug)]
+pub struct PlainPfc;
+
+/// One data queue, under PFC with a shared buffer.
+#[derive(Debug)]
+pub struct PlainPfcShared;
+
+/// One data queue, under credits.
+#[derive(Debug)]
+pub struct PlainCredits;
+
+/// Several data queues, under credits.
+#[derive(Debug)]
+pub struct CreditsOfQueues;
+
+impl Known for Anything {}
+
+impl Known for PlainPfc {
+    const HAS_PLAIN_QUEUES: bool = true;
+    const ACCOUNTING: Option<Accounting> = Some(Accounting::Fixed);
+}
+
+impl Known for PlainPfcShared {
+    const HAS_PLAIN_QUEUES: bool = true;
+    const ACCOUNTING: Option<Accounting> = Some(Accounting::Shared);
+}
+
+impl Known for PlainCredits {
+    const HAS_PLAIN_QUEUES: bool = true;
+    const ACCOUNTING: Option<Accounting> = Some(Accounting::Credits);
+}
+
+impl Known for CreditsOfQueues {
+    const ACCOUNTING: Option<Accounting> = Some(Accounting::Credits);
+}
+
 /// What the ports of all nodes have in common.
 ///
 /// A port has several *queues*: one for PAUSE frames, one for control packets, then one per traffic class and virtual channel: strict
@@ -197,16 +257,27 @@ impl Rules {
         bytes > self.buffer || u64::from(random.next_u32()) < self.early_drop
     }
 
+    /// How switches count what their input buffers hold; none where nothing does.
+    #[inline(always)]
+    pub fn accounting(&self) -> Option<Accounting> {
+        match self.flow_control {
+            FlowControl::Lossy(_) => None,
+            FlowControl::Pfc(_) => Some(Accounting::Fixed),
+            FlowControl::PfcShared(_) => Some(Accounting::Shared),
+            FlowControl::Credits(_) => Some(Accounting::Credits),
+        }
+    }
+
     /// Whether flow control keeps data packets from being lost.
     #[inline(always)]
     pub fn is_lossless(&self) -> bool {
         self.is_lossless
     }
 
-    /// Whether some data queues of a port are served in turn.
+    /// Whether ports have one data queue, which comes after all control packets: it takes no look at a packet to know its data queue, and which queue is served next is plain.
     #[inline(always)]
-    pub fn has_turns(&self) -> bool {
-        self.first_shared < self.queues
+    pub fn has_plain_queues(&self) -> bool {
+        self.has_one_data_queue && self.first_scheduled > DATA
     }
 
     /// Data queues of a port.

@@ -5,7 +5,9 @@ use std::marker::PhantomData;
 use netloom_engine::{
     Batch, DRIVER, Due, DynScheduler, Handler, Hint, Model, NodeIndex, Scheduler, Unhandled,
 };
-use netloom_fabric::{Packet, Ports};
+use netloom_fabric::{
+    Accounting, Anything, CreditsOfQueues, Packet, PlainCredits, PlainPfc, PlainPfcShared, Ports,
+};
 use netloom_topology::NodeId;
 use netloom_units::Time;
 use netloom_units::recurrence::Walk;
@@ -20,12 +22,32 @@ use crate::switch::queueing::{Drops, KeepsAll, Queueing, Trims};
 use crate::switch::{Duties, Switch};
 use crate::world::World;
 
+/// Runs what a switch does for what is known of the flow control of the rules, by a [`Queueing`] whose name in it is `$Q`.
+macro_rules! by_flow_control {
+    ($rules:expr, $Q:ident => $run:expr) => {
+        by_flow_control!(@ $rules, $Q => $run,
+            (true, Some(Accounting::Fixed)) => PlainPfc,
+            (true, Some(Accounting::Shared)) => PlainPfcShared,
+            (true, Some(Accounting::Credits)) => PlainCredits,
+            (false, Some(Accounting::Credits)) => CreditsOfQueues,
+            _ => Anything,
+        )
+    };
+    (@ $rules:expr, $Q:ident => $run:expr, $($rule:pat => $Known:ty,)+) => {
+        match ($rules.has_plain_queues(), $rules.accounting()) {
+            $($rule => {
+                type $Q = KeepsAll<$Known>;
+                $run
+            })+
+        }
+    };
+}
+
 /// Runs what a switch does for the [`Queueing`] of the rules, whose name in it is `$Q`.
 macro_rules! by_queueing {
     ($rules:expr, $Q:ident => $run:expr) => {
         if $rules.is_lossless() {
-            type $Q = KeepsAll;
-            $run
+            by_flow_control!($rules, $Q => $run)
         } else if $rules.drops_tail() {
             type $Q = Drops<true>;
             $run
@@ -213,7 +235,7 @@ impl Model for World {
                 Duties::Plain => take!(AtSwitch::<Drops<false>>::new(self, switch, id)),
                 Duties::Observed => take!(AtSwitch::<Drops<true>>::new(self, switch, id)),
                 Duties::Trims => take!(AtSwitch::<Trims>::new(self, switch, id)),
-                Duties::Lossless => take!(AtSwitch::<KeepsAll>::new(self, switch, id)),
+                Duties::Lossless => take!(AtSwitch::<KeepsAll<Anything>>::new(self, switch, id)),
                 Duties::Routes => {
                     by_queueing!(self.rules, Q => take!(AtProtocols::<Q, true>::new(self, switch, id)))
                 }
@@ -280,7 +302,7 @@ impl<Q: Queueing> Handler<World> for AtSwitch<'_, Q> {
 
     #[inline(always)]
     fn looks_ahead(&self) -> bool {
-        Q::IS_LOSSLESS && (self.world.rules.has_turns() || self.switch.ports.is_ordered())
+        Q::IS_LOSSLESS && (Q::MAY_HAVE_TURNS || self.switch.ports.is_entangled())
     }
 
     #[inline(always)]
@@ -433,7 +455,9 @@ fn run_host_batch(world: &World, host: &mut Host, id: NodeIndex, batch: impl Bat
 fn run_other_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     match node {
         Node::Switch(switch) => match switch.duties {
-            Duties::Lossless => run_switch_batch::<KeepsAll>(world, switch, id, batch),
+            Duties::Lossless => {
+                by_flow_control!(world.rules, Q => run_switch_batch::<Q>(world, switch, id, batch))
+            }
             Duties::Trims => run_switch_batch::<Trims>(world, switch, id, batch),
             Duties::Observed => run_switch_batch::<Drops<true>>(world, switch, id, batch),
             Duties::Routes => by_queueing!(world.rules, Q => run_routes_batch::<Q>(world, switch, id, batch)),

@@ -3,7 +3,7 @@
 use netloom_units::Time;
 use rand::Rng;
 
-use super::start::{Origin, Output, Transmitter};
+use super::start::{Origin, Output, Transmitter, queue_in};
 use super::trimming::Trimming;
 use super::{At, Ports};
 use crate::buffers::{Buffers, Charge};
@@ -11,7 +11,7 @@ use crate::faults::DropCause;
 use crate::packet::{NO_INGRESS, Packet};
 use crate::port::{Fate, Port, PortQueue, Wire};
 use crate::queues::Queues;
-use crate::rules::{CONTROL, DATA, Rules};
+use crate::rules::{Accounting, Anything, CONTROL, DATA, Known};
 
 /// What keeps a port's queues from overflowing, as far as a packet that comes has to know.
 pub(super) trait Admission {
@@ -118,8 +118,10 @@ impl Admission for Lossless {
         queue: usize,
         passes: bool,
     ) -> bool {
-        let rules = output.transmitter.at.rules;
-        fits(output.transmitter.buffers, packet, queue, passes, rules)
+        // A control packet is not looked at for it.
+        let Transmitter { has_plain_queues, accounting, at, .. } = &output.transmitter;
+        let (from, accounting) = (queue_in(packet, *has_plain_queues || queue < DATA, at.rules), *accounting);
+        fits(output.transmitter.buffers, accounting, packet, (from, queue), passes)
     }
 
     #[inline(always)]
@@ -145,12 +147,18 @@ impl Admission for Lossless {
     }
 }
 
-/// Charges the input buffer by which a packet came, if any counts it, or only looks whether it could if the packet `passes`. `false`: what follows from that is still to be done.
+/// Charges the input buffer by which a packet came, that of data queue `from` (from 0), if any counts it, or only looks whether it could if the packet `passes`. It leaves by `queue`. `false`: what follows from that is still to be done.
 #[inline(always)]
-fn fits(buffers: &mut Buffers, packet: &Packet, queue: usize, passes: bool, rules: &Rules) -> bool {
+fn fits(
+    buffers: &mut Buffers,
+    accounting: Option<Accounting>,
+    packet: &Packet,
+    (from, queue): (usize, usize),
+    passes: bool,
+) -> bool {
     queue < DATA
         || packet.ingress == NO_INGRESS
-        || buffers.charge(packet.ingress, rules.queue_in(packet), packet.size, passes) == Charge::Fits
+        || buffers.charge(accounting, (packet.ingress, from), packet.size, passes) == Charge::Fits
 }
 
 /// The same where what happens at one port may concern others, which have all come to this instant.
@@ -250,7 +258,7 @@ impl Ports {
             None if self.is_host => self.enqueue_at_host(port, packet, random, at),
             None => {
                 let to = self.port_queue(port, packet, at.rules);
-                self.enqueue_lossless((to, at.now), packet, random, at.again())
+                self.enqueue_lossless::<Anything>((to, at.now), packet, random, at.again())
             }
         }
     }
@@ -294,24 +302,53 @@ impl Ports {
     /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost, after [`Self::settle_if_ordered`]. Nothing else comes
     /// to the node before `next`; something may at this instant if that is not later.
     #[inline(always)]
-    pub fn enqueue_lossless(
+    pub fn enqueue_lossless<K: Known>(
+        &mut self,
+        (to, next): (PortQueue, Time),
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        at: At<'_, impl Wire>,
+    ) -> Fate {
+        match self.is_entangled {
+            true => self.enqueue_entangled((to, next), packet, random, at),
+            false => self.enqueue_apart::<K>((to, next), packet, random, at),
+        }
+    }
+
+    /// [`Self::enqueue_lossless`] while ports are [entangled](Self::is_entangled).
+    #[inline(always)]
+    pub fn enqueue_entangled(
         &mut self,
         (to, next): (PortQueue, Time),
         packet: &mut Packet,
         random: &mut impl Rng,
         mut at: At<'_, impl Wire>,
     ) -> Fate {
-        debug_assert!(!self.is_host, "a host's port is no switch's");
-        if !self.is_ordered && self.inputs.is_none() {
-            let now = at.now;
-            let mut output = self.output(to.port, true, at.again());
-            output.transmitter.is_host = false;
-            output.start_all_before(now);
-            let queue = usize::from(to.queue);
-            let lossless = Lossless { is_alone: next > now };
-            if let Some(fate) = output.enqueue(&lossless, packet, queue, random) {
-                return fate;
-            }
+        self.enqueue_in_order(to.to_bits(), next, packet, random, &mut at.again())
+    }
+
+    /// [`Self::enqueue_lossless`] where a packet concerns only the port by which it leaves, as ports are not [entangled](Self::is_entangled).
+    #[inline(always)]
+    pub fn enqueue_apart<K: Known>(
+        &mut self,
+        (to, next): (PortQueue, Time),
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        mut at: At<'_, impl Wire>,
+    ) -> Fate {
+        debug_assert!(!self.is_host && !self.is_entangled, "a switch's port by itself");
+        debug_assert!(!K::HAS_PLAIN_QUEUES || at.rules.has_plain_queues());
+        debug_assert!(K::ACCOUNTING.is_none() || K::ACCOUNTING == at.rules.accounting());
+        let now = at.now;
+        let mut output = self.output(to.port, true, at.again());
+        let transmitter = &mut output.transmitter;
+        transmitter.is_host = false;
+        (transmitter.has_plain_queues, transmitter.accounting) = (K::HAS_PLAIN_QUEUES, K::ACCOUNTING);
+        output.start_all_before(now);
+        let queue = usize::from(to.queue);
+        let lossless = Lossless { is_alone: next > now };
+        if let Some(fate) = output.enqueue(&lossless, packet, queue, random) {
+            return fate;
         }
         self.enqueue_in_order(to.to_bits(), next, packet, random, &mut at.again())
     }
@@ -362,7 +399,7 @@ impl Ports {
         if self.has_cuts && self.is_lost_to_cut(port, packet, now, rules, at.wire) {
             return Fate::Dropped;
         }
-        if !fits(&mut self.buffers, packet, queue, false, rules)
+        if !fits(&mut self.buffers, None, packet, (rules.queue_in(packet), queue), false)
             && self.charge_exactly(packet, now, rules, at.wire) == Fate::Dropped
         {
             return Fate::Dropped;
@@ -395,7 +432,7 @@ impl<W: Wire> Output<'_, W> {
         let (now, rules) = (self.transmitter.at.now, self.transmitter.at.rules);
         let is_idle = self.ready() == 0;
         let port = &mut *self.transmitter.port;
-        let is_in_turn = queue >= rules.first_shared;
+        let is_in_turn = !self.transmitter.has_plain_queues && queue >= rules.first_shared;
         if is_idle
             && port.free_at <= now
             && (!is_in_turn || admission.may_take_turn())

@@ -22,7 +22,7 @@ impl Ports {
     ) -> Fate {
         let (ingress, queue) = (packet.ingress, rules.queue_in(packet));
         self.advance(now, rules, wire);
-        if self.buffers.charge(ingress, queue, packet.size, false) == Charge::Fits {
+        if self.buffers.charge(None, (ingress, queue), packet.size, false) == Charge::Fits {
             return Fate::Queued;
         }
         self.advance(just_after(now), rules, wire);
@@ -74,7 +74,7 @@ impl Ports {
     #[inline(never)]
     pub fn on_credit(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
         self.advance_port(credit.port, now, rules, wire);
-        if self.buffers.earn(credit, rules) {
+        if self.buffers.earn(credit) {
             self.resume(credit.port, 1 << (usize::from(credit.queue) + DATA), now);
         }
     }

@@ -205,7 +205,7 @@ pub(super) fn lose(
         return from.map_or(Effect::None, |from| buffers.leave(start, packet.size, from));
     }
     let to = (index as u16, queue - DATA);
-    let effect = buffers.on_departure((start, packet.size), passes, from, to, at.rules);
+    let effect = buffers.on_departure(None, (start, packet.size), passes, from, to);
     let missed = port.faults_mut().and_then(|faults| faults.missed.take());
     if let (Some(arrival), Some(_)) = (missed, buffers.accounts()) {
         let room = Credit { port: port.peer, queue: (queue - DATA) as u8, bytes: u32::from(packet.size) };

@@ -82,6 +82,8 @@ pub struct Ports {
     inputs: Option<Box<Inputs>>,
     /// A departure at one port may cause something at another: an input buffer is paused, a packet waits at its input, or a link is cut some time.
     is_ordered: bool,
+    /// Ports are ordered, or packets may have to wait at their inputs: what comes concerns more than the port by which it leaves.
+    is_entangled: bool,
     /// The ports in order of their next departures. Made when ports are ordered for the first time, and right while they are.
     departures: Option<Box<Departures>>,
     /// Under flow control: the link of some port is cut some time.
@@ -102,6 +104,7 @@ impl Ports {
             dropped,
             inputs,
             is_ordered,
+            is_entangled: _,
             departures: _,
             has_cuts,
             is_host: _,
@@ -150,6 +153,7 @@ impl Ports {
         let is_cut = |spec: &PortSpec| spec.faults.as_ref().is_some_and(|faults| faults.has_cuts());
         let has_cuts = rules.is_lossless && specs.iter().any(is_cut);
         let mut ports = Ports {
+            is_entangled: inputs.is_some(),
             inputs,
             is_ordered: false,
             departures: None,
@@ -175,8 +179,18 @@ impl Ports {
         let index = usize::from(port);
         let port = &mut ports[index];
         let is_host = *is_host;
-        let transmitter =
-            Transmitter { port, index, buffers, dropped, is_host, is_lossless, may_stamp: true, at };
+        let transmitter = Transmitter {
+            port,
+            index,
+            buffers,
+            dropped,
+            is_host,
+            is_lossless,
+            has_plain_queues: false,
+            accounting: None,
+            may_stamp: true,
+            at,
+        };
         Output { queues, service, waiting, transmitter }
     }
 

@@ -13,10 +13,11 @@ use crate::port::Wire;
 use crate::rules::Rules;
 
 impl Ports {
-    /// Whether what one port does could concern another, so that they are advanced together.
+    /// Whether what comes concerns more than the port by which it leaves: what one port does may concern another, so that they are advanced together, or packets
+    /// may have to wait at their inputs.
     #[inline(always)]
-    pub fn is_ordered(&self) -> bool {
-        self.is_ordered
+    pub fn is_entangled(&self) -> bool {
+        self.is_entangled
     }
 
     /// Brings all ports to `now`, if what one of them does could concern another.
@@ -104,7 +105,10 @@ impl Ports {
         let waits = self.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty());
         match self.has_cuts || self.buffers.is_ordered() || waits {
             true => self.order(),
-            false => self.is_ordered = false,
+            false => {
+                self.is_ordered = false;
+                self.is_entangled = self.inputs.is_some();
+            }
         }
     }
 
@@ -115,6 +119,7 @@ impl Ports {
         if std::mem::replace(&mut self.is_ordered, true) {
             return;
         }
+        self.is_entangled = true;
         let mut departures = self.departures.take();
         let all = (0..self.ports.len()).map(|port| self.departure(port));
         match &mut departures {

@@ -8,7 +8,7 @@ use crate::faults::{DropCause, Dropped};
 use crate::packet::{ByKind, NO_INGRESS, Packet};
 use crate::port::{Port, Wire};
 use crate::queues::{Popped, Queues};
-use crate::rules::{CONTROL, DATA, LINK, Rules};
+use crate::rules::{Accounting, CONTROL, DATA, LINK, Rules};
 
 /// One output port with its queues: the parts of [`Ports`](super::Ports) that a packet touches there, each found once. It lives in registers
 /// wherever what it is handed to is inlined.
@@ -29,6 +29,10 @@ pub(super) struct Transmitter<'a, W> {
     pub(super) is_host: bool,
     /// Flow control keeps packets from being lost, and may pause queues. Known where an output is made, so that nothing is asked for it.
     pub(super) is_lossless: bool,
+    /// [`Rules::has_plain_queues`]; `false` where it is not known.
+    pub(super) has_plain_queues: bool,
+    /// How its node counts what its input buffers hold; none where it is not known.
+    pub(super) accounting: Option<Accounting>,
     /// Data packets may have telemetry written on them. Known there, too.
     pub(super) may_stamp: bool,
     pub(super) at: At<'a, W>,
@@ -83,7 +87,10 @@ impl<W: Wire> Output<'_, W> {
         if !transmitter.is_lossless {
             transmitter.port.forget_early();
         }
-        let queue = next_queue(ready, transmitter.index, queues, service, transmitter.at.rules);
+        let queue = match transmitter.has_plain_queues {
+            true => ready.trailing_zeros() as usize,
+            false => next_queue(ready, transmitter.index, queues, service, transmitter.at.rules),
+        };
         let Popped { packet, is_last, left } = queues.pop(transmitter.port.number(queue));
         transmitter.port.note_start(packet.size, queue, is_last);
         let effect = transmitter.start(packet, queue, Origin::Queue { left });
@@ -131,6 +138,8 @@ impl<W: Wire> Transmitter<'_, W> {
             dropped: self.dropped,
             is_host: self.is_host,
             is_lossless: self.is_lossless,
+            has_plain_queues: self.has_plain_queues,
+            accounting: self.accounting,
             may_stamp: self.may_stamp,
             at: self.at.again(),
         }
@@ -156,15 +165,17 @@ impl<W: Wire> Transmitter<'_, W> {
         }
         let mut from = None;
         if !self.is_host {
-            from = (packet.ingress != NO_INGRESS).then(|| (packet.ingress, self.at.rules.queue_in(packet)));
-            packet.trail = packet.trail.by(self.at.rules.vc_of(queue));
+            let queue_in = || queue_in(packet, self.has_plain_queues, self.at.rules);
+            from = (packet.ingress != NO_INGRESS).then(|| (packet.ingress, queue_in()));
+            let vc = if self.has_plain_queues { 0 } else { self.at.rules.vc_of(queue) };
+            packet.trail = packet.trail.by(vc);
         }
         let passes = origin == Origin::Passing;
         if !self.send(packet, origin) {
             return links::lose(self.again(), packet, passes, (queue, at, from));
         }
         let to = (self.index as u16, queue - DATA);
-        let effect = self.buffers.on_departure((at, size), passes, from, to, self.at.rules);
+        let effect = self.buffers.on_departure(self.accounting, (at, size), passes, from, to);
         if effect == Effect::OutOfCredit {
             self.port.pause(1 << queue, at, self.is_host);
             return Effect::None;
@@ -207,6 +218,12 @@ impl<W: Wire> Transmitter<'_, W> {
         }
         Effect::None
     }
+}
+
+/// The data queue, from 0, whose input buffer a packet occupies.
+#[inline(always)]
+pub(super) fn queue_in(packet: &Packet, has_plain_queues: bool, rules: &Rules) -> usize {
+    if has_plain_queues { 0 } else { rules.queue_in(packet) }
 }
 
 /// The queue that sends next, of those with a bit in `ready`.

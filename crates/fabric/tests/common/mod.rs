@@ -4,8 +4,8 @@
 pub mod link;
 
 use netloom_fabric::{
-    At, ByKind, Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Packet, PacketKind, PortSpec,
-    Ports, Rules, TrafficClass, Wire,
+    Anything, At, ByKind, Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Packet, PacketKind,
+    PortSpec, Ports, Rules, TrafficClass, Wire,
 };
 use netloom_units::{Bytes, Rate, Time};
 use rand_pcg::Pcg64Mcg;
@@ -146,7 +146,12 @@ impl Node {
                     return ports.enqueue(port, &mut packet, random, At::new(at, rules, left));
                 };
                 let queue = ports.port_queue(port, &packet, rules);
-                return ports.enqueue_lossless((queue, next), &mut packet, random, At::new(at, rules, left));
+                return ports.enqueue_lossless::<Anything>(
+                    (queue, next),
+                    &mut packet,
+                    random,
+                    At::new(at, rules, left),
+                );
             }
         }
         Fate::Queued

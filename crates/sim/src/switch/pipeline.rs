@@ -1,7 +1,7 @@
 //! The path of a packet through a switch: route, admit, enqueue.
 
 use netloom_engine::{Hint, Scheduler, Unhandled};
-use netloom_fabric::{At, Fate, Packet, PortQueue, Ports, Rules};
+use netloom_fabric::{Anything, At, Fate, Known, Packet, PortQueue, Ports, Rules};
 use netloom_routing::{Candidates, FastPath, Forwarding, InRow, PacketContext, Place, SwitchPathSelector};
 use netloom_topology::{NodeId, PortId};
 use netloom_units::Time;
@@ -55,25 +55,27 @@ impl Switch {
 
     /// [`Self::forward`] under flow control. Nothing more comes before `next`.
     #[inline(always)]
-    pub(crate) fn forward_lossless(
+    pub(crate) fn forward_lossless<K: Known>(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         hint: NextHopHint,
         next: Time,
     ) {
-        // Loads are those of this instant.
-        self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
+        let is_entangled = self.ports.is_entangled();
+        if is_entangled {
+            // Loads are those of this instant.
+            self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
+        }
         let Some(port_queue) = self.hinted_port_queue(ctx, packet, hint) else {
             return self.forward_lossless_without_hint(&mut ctx.again(), packet, next);
         };
         let Switch { ports, random, .. } = self;
-        ports.enqueue_lossless(
-            (port_queue, next),
-            packet,
-            random,
-            At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
-        );
+        let (to, rules) = ((port_queue, next), &ctx.world.rules);
+        match is_entangled {
+            true => ports.enqueue_entangled(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire())),
+            false => ports.enqueue_apart::<K>(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire())),
+        };
     }
 
     /// [`Self::forward_lossless`] of a packet without a hint, or of a signal of the link, which has none.
@@ -89,7 +91,7 @@ impl Switch {
         }
         let port_queue = self.choose_port_queue(ctx, packet);
         let Switch { ports, random, .. } = self;
-        ports.enqueue_lossless(
+        ports.enqueue_lossless::<Anything>(
             (port_queue, next),
             packet,
             random,

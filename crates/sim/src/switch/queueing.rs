@@ -1,7 +1,9 @@
 //! What a switch's ports do with packets, which is known where a batch begins, so that no packet asks for it.
 
+use std::marker::PhantomData;
+
 use netloom_engine::Scheduler;
-use netloom_fabric::{At, Fate, Packet, PortQueue};
+use netloom_fabric::{At, Fate, Known, Packet, PortQueue};
 use netloom_units::Time;
 
 use crate::ctx::Ctx;
@@ -12,6 +14,8 @@ use crate::switch::next_hop_cache::NextHopHint;
 /// What a switch's ports do with packets.
 pub(crate) trait Queueing {
     const IS_LOSSLESS: bool = false;
+    /// Data queues may be served in turn, so that it matters whether something else comes in the same instant.
+    const MAY_HAVE_TURNS: bool = false;
 
     /// Sends a packet on at a switch of which nothing else is asked. Nothing more comes before `next`.
     fn forward(
@@ -37,8 +41,8 @@ pub(crate) struct Drops<const IS_OBSERVED: bool>;
 /// A packet without room is trimmed.
 pub(crate) struct Trims;
 
-/// Flow control keeps packets from being lost.
-pub(crate) struct KeepsAll;
+/// Flow control keeps packets from being lost. `K`: what is known of it. With that asked for each packet, one took 3% more instructions.
+pub(crate) struct KeepsAll<K>(PhantomData<K>);
 
 impl<const IS_OBSERVED: bool> Queueing for Drops<IS_OBSERVED> {
     #[inline(always)]
@@ -95,8 +99,9 @@ impl Queueing for Trims {
     }
 }
 
-impl Queueing for KeepsAll {
+impl<K: Known> Queueing for KeepsAll<K> {
     const IS_LOSSLESS: bool = true;
+    const MAY_HAVE_TURNS: bool = !K::HAS_PLAIN_QUEUES;
 
     #[inline(always)]
     fn forward(
@@ -106,7 +111,7 @@ impl Queueing for KeepsAll {
         hint: NextHopHint,
         next: Time,
     ) {
-        switch.forward_lossless(ctx, packet, hint, next);
+        switch.forward_lossless::<K>(ctx, packet, hint, next);
     }
 
     #[inline(always)]
@@ -118,6 +123,6 @@ impl Queueing for KeepsAll {
     ) {
         let (Switch { ports, random, .. }, rules) = (switch, &ctx.world.rules);
         // What comes next at this instant is not known.
-        ports.enqueue_lossless((to, ctx.now), packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
+        ports.enqueue_lossless::<K>((to, ctx.now), packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
     }
 }
