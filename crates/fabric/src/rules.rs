@@ -125,6 +125,10 @@ pub struct Rules {
     pub(crate) seed: u64,
     /// Whether it matters to a packet that arrives how long an output queue is, or whether its channel is cut.
     pub(crate) watches_queues: bool,
+    /// Whether packets are marked on arrival.
+    pub(crate) marks_arrivals: bool,
+    /// Whether some channels are cut or lose packets.
+    pub(crate) has_faults: bool,
     /// Bytes after which a packet is forwarded.
     pub(crate) cut_through: Option<Bytes>,
     /// The largest packet.
@@ -218,6 +222,8 @@ impl Rules {
             sums_serialisation: true,
             seed: 0,
             watches_queues: marks(Mark::Arrival) || options.buffer.is_some(),
+            marks_arrivals: marks(Mark::Arrival),
+            has_faults: false,
             cut_through: options.cut_through,
             packet: packet.0,
             is_lossless: fabric.is_lossless(),
@@ -247,7 +253,7 @@ impl Rules {
     /// The same for channels of which some are cut or lose packets.
     #[must_use]
     pub fn with_faults(self) -> Self {
-        Rules { watches_queues: true, ..self }
+        Rules { watches_queues: true, has_faults: true, ..self }
     }
 
     /// Whether a packet with which an output queue holds more than what is safe is dropped.

@@ -136,8 +136,9 @@ impl PortQueue {
     }
 }
 
-/// What a port did with a packet.
+/// What a port did with a packet. As large as the number of a queue, so that either one or the other is handed on in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
 pub enum Fate {
     /// It waits, or is being sent.
     Queued,

@@ -253,7 +253,10 @@ impl Ports {
         match &at.rules.trims {
             Some(_) => {
                 let to = self.port_queue(port, packet, at.rules);
-                self.enqueue_or_trim(to, packet, random, at.again())
+                match self.is_host {
+                    true => self.enqueue_or_trim::<true>(to, packet, random, at.again()),
+                    false => self.enqueue_or_trim::<false>(to, packet, random, at.again()),
+                }
             }
             None if self.is_host => self.enqueue_at_host(port, packet, random, at),
             None => {
@@ -263,9 +266,9 @@ impl Ports {
         }
     }
 
-    /// [`Self::enqueue`] where packets are trimmed. `to` is [where the packet leaves](Self::port_queue), but for data that hurry.
+    /// [`Self::enqueue`] where packets are trimmed. `to` is [where the packet leaves](Self::port_queue), but for data that hurry. `IS_HOST`: the node is a host.
     #[inline(always)]
-    pub fn enqueue_or_trim(
+    pub fn enqueue_or_trim<const IS_HOST: bool>(
         &mut self,
         to: PortQueue,
         packet: &mut Packet,
@@ -274,7 +277,9 @@ impl Ports {
     ) -> Fate {
         let Some(trims) = &at.rules.trims else { return self.enqueue(to.port, packet, random, at) };
         let (now, queue) = (at.now, at.rules.trimming_queue(packet, to.queue.into()));
+        debug_assert_eq!(self.is_host, IS_HOST);
         let mut output = self.output(to.port, false, at);
+        (output.transmitter.is_host, output.transmitter.hands_on_early) = (IS_HOST, false);
         output.start_all_before(now);
         output.enqueue(&Trimming(trims), packet, queue, random).unwrap_or(Fate::Queued)
     }
@@ -522,7 +527,7 @@ impl<W: Wire> Output<'_, W> {
     #[inline(always)]
     pub(super) fn mark_arrival(&mut self, packet: &mut Packet, queue: usize, random: &mut impl Rng) {
         let rules = self.transmitter.at.rules;
-        if rules.watches_queues && packet.kind.is_data() {
+        if rules.marks_arrivals && packet.kind.is_data() {
             let queued = self.bytes(queue);
             self.transmitter.port.mark_arrival(packet, queued, rules, random);
         }

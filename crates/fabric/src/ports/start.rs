@@ -33,6 +33,8 @@ pub(super) struct Transmitter<'a, W> {
     pub(super) has_plain_queues: bool,
     /// How its node counts what its input buffers hold; none where it is not known.
     pub(super) accounting: Option<Accounting>,
+    /// Control packets may have been [handed on early](crate::port::Port::start_early). Known there, too.
+    pub(super) hands_on_early: bool,
     /// Data packets may have telemetry written on them. Known there, too.
     pub(super) may_stamp: bool,
     pub(super) at: At<'a, W>,
@@ -84,7 +86,7 @@ impl<W: Wire> Output<'_, W> {
     pub(super) fn start_next(&mut self) -> Effect {
         let ready = self.ready();
         let Output { queues, service, transmitter, .. } = self;
-        if !transmitter.is_lossless {
+        if transmitter.hands_on_early {
             transmitter.port.forget_early();
         }
         let queue = match transmitter.has_plain_queues {
@@ -114,12 +116,13 @@ impl<W: Wire> Output<'_, W> {
     /// Starts the transmission of a packet that finds its port idle: an [arrival](Origin::Arrival) or one that [passes](Origin::Passing).
     #[inline(always)]
     pub(super) fn start_at_once(&mut self, packet: &mut Packet, queue: usize, origin: Origin) {
-        let Transmitter { port, at, is_lossless, .. } = &mut self.transmitter;
+        let Transmitter { port, at, is_lossless, hands_on_early, .. } = &mut self.transmitter;
+        if *hands_on_early {
+            port.forget_early();
+        }
         if *is_lossless {
             // Paused queues may hold something.
             port.stats.note_queue(port.queued + u64::from(packet.size));
-        } else {
-            port.forget_early();
         }
         port.free_at = at.now;
         let effect = self.transmitter.start(packet, queue, origin);
@@ -140,6 +143,7 @@ impl<W: Wire> Transmitter<'_, W> {
             is_lossless: self.is_lossless,
             has_plain_queues: self.has_plain_queues,
             accounting: self.accounting,
+            hands_on_early: self.hands_on_early,
             may_stamp: self.may_stamp,
             at: self.at.again(),
         }

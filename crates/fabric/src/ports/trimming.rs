@@ -24,7 +24,9 @@ impl Admission for Trimming<'_> {
         queue: usize,
         random: &mut impl Rng,
     ) -> Result<usize, Fate> {
-        if output.transmitter.port.faults().is_none() && self.has_room(output, packet, queue) {
+        let Transmitter { port, at, .. } = &output.transmitter;
+        let is_sound = !at.rules.has_faults || port.faults().is_none();
+        if is_sound && self.has_room(output, packet, queue) {
             output.mark_arrival(packet, queue, random);
             return Ok(queue);
         }

@@ -92,7 +92,8 @@ impl Queueing for Trims {
         packet: &mut Packet,
     ) {
         let (Switch { ports, random, .. }, rules) = (&mut *switch, &ctx.world.rules);
-        let fate = ports.enqueue_or_trim(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
+        let fate =
+            ports.enqueue_or_trim::<false>(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
         if fate == Fate::Returned {
             switch.send_back(&mut ctx.again(), packet);
         }
