@@ -49,7 +49,7 @@ macro_rules! by_queueing {
         if $rules.is_lossless() {
             by_flow_control!($rules, $Q => $run)
         } else if $rules.drops_tail() {
-            type $Q = Drops<true>;
+            type $Q = Drops<true, false>;
             $run
         } else {
             type $Q = Trims;
@@ -232,8 +232,9 @@ impl Model for World {
         }
         match node {
             Node::Switch(switch) => match switch.duties {
-                Duties::Plain => take!(AtSwitch::<Drops<false>>::new(self, switch, id)),
-                Duties::Observed => take!(AtSwitch::<Drops<true>>::new(self, switch, id)),
+                Duties::Plain => take!(AtSwitch::<Drops<false, true>>::new(self, switch, id)),
+                Duties::Classes => take!(AtSwitch::<Drops<false, false>>::new(self, switch, id)),
+                Duties::Observed => take!(AtSwitch::<Drops<true, false>>::new(self, switch, id)),
                 Duties::Trims => take!(AtSwitch::<Trims>::new(self, switch, id)),
                 Duties::Lossless => take!(AtSwitch::<KeepsAll<Anything>>::new(self, switch, id)),
                 Duties::Routes => {
@@ -257,7 +258,7 @@ impl Model for World {
     fn run_batch(&self, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
         match node {
             Node::Switch(switch) if switch.duties == Duties::Plain => {
-                batch.run(&mut AtSwitch::<Drops<false>>::new(self, switch, id))
+                batch.run(&mut AtSwitch::<Drops<false, true>>::new(self, switch, id))
             }
             Node::Host(host) => run_host_batch(self, host, id, batch),
             other => run_other_batch(self, other, id, batch),
@@ -459,7 +460,11 @@ fn run_other_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Ba
                 by_flow_control!(world.rules, Q => run_switch_batch::<Q>(world, switch, id, batch))
             }
             Duties::Trims => run_switch_batch::<Trims>(world, switch, id, batch),
-            Duties::Observed => run_switch_batch::<Drops<true>>(world, switch, id, batch),
+            Duties::Classes => run_switch_batch::<Drops<false, false>>(world, switch, id, batch),
+            Duties::Observed => match world.rules.has_plain_queues() {
+                true => run_switch_batch::<Drops<true, true>>(world, switch, id, batch),
+                false => run_switch_batch::<Drops<true, false>>(world, switch, id, batch),
+            },
             Duties::Routes => by_queueing!(world.rules, Q => run_routes_batch::<Q>(world, switch, id, batch)),
             Duties::Plain | Duties::Special => run_rare_batch(world, node, id, batch),
         },

@@ -218,15 +218,18 @@ impl Ports {
         mut at: At<'_, impl Wire>,
     ) -> Fate {
         match at.rules.drops_tail {
-            true => self.enqueue_or_drop::<true>(self.port_queue(port, packet, at.rules), packet, random, at),
+            true => {
+                let to = self.port_queue(port, packet, at.rules);
+                self.enqueue_or_drop::<true, false>(to, packet, random, at)
+            }
             false => self.enqueue_specially(port, packet, random, &mut at.again()),
         }
     }
 
     /// [`Self::enqueue`] where a packet for which there is no room is [simply dropped](crate::Rules::drops_tail). `IS_OBSERVED`: the loads of the node's
-    /// ports may be read before the run is over, or are written on packets; where they are not, what waits may be handed on early.
+    /// ports may be read before the run is over, or are written on packets; where they are not, what waits may be handed on early. `HAS_PLAIN_QUEUES`: [`crate::Rules::has_plain_queues`]; `false` where it is not known.
     #[inline(always)]
-    pub fn enqueue_or_drop<const IS_OBSERVED: bool>(
+    pub fn enqueue_or_drop<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool>(
         &mut self,
         to: PortQueue,
         packet: &mut Packet,
@@ -236,7 +239,8 @@ impl Ports {
         let queue = usize::from(to.queue);
         let now = at.now;
         let mut output = self.output(to.port, false, at);
-        output.transmitter.may_stamp = IS_OBSERVED;
+        debug_assert!(!HAS_PLAIN_QUEUES || output.transmitter.at.rules.has_plain_queues());
+        (output.transmitter.may_stamp, output.transmitter.has_plain_queues) = (IS_OBSERVED, HAS_PLAIN_QUEUES);
         output.start_all_before(now);
         output.enqueue(&TailDrop::<IS_OBSERVED>, packet, queue, random).unwrap_or(Fate::Queued)
     }

@@ -139,7 +139,12 @@ impl Node {
             PacketKind::Credit => ports.on_credit(Credit::from_packet(&packet), at, rules, left),
             _ if *is_unobserved => {
                 let queue = ports.port_queue(port, &packet, rules);
-                return ports.enqueue_or_drop::<false>(queue, &mut packet, random, At::new(at, rules, left));
+                return ports.enqueue_or_drop::<false, false>(
+                    queue,
+                    &mut packet,
+                    random,
+                    At::new(at, rules, left),
+                );
             }
             _ => {
                 let Some(next) = *next else {

@@ -106,7 +106,9 @@ fn duties(world: &World, fast_path: FastPath, is_special: bool, part: Option<Par
         Duties::Trims
     } else if fast_path.looks_at_ports() || world.telemetry.is_some() {
         Duties::Observed
-    } else {
+    } else if rules.has_plain_queues() {
         Duties::Plain
+    } else {
+        Duties::Classes
     }
 }

@@ -18,7 +18,7 @@ use crate::world::World;
 impl Switch {
     /// Sends a packet on, where a packet without room is dropped. `IS_OBSERVED`: a choice of ports may depend on queue lengths.
     #[inline(always)]
-    pub(crate) fn forward<const IS_OBSERVED: bool>(
+    pub(crate) fn forward<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool>(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
@@ -28,7 +28,7 @@ impl Switch {
             return self.forward_without_hint(&mut ctx.again(), packet);
         };
         let Switch { ports, random, .. } = self;
-        ports.enqueue_or_drop::<IS_OBSERVED>(
+        ports.enqueue_or_drop::<IS_OBSERVED, HAS_PLAIN_QUEUES>(
             port_queue,
             packet,
             random,
@@ -45,7 +45,7 @@ impl Switch {
     ) {
         let port_queue = self.choose_port_queue(ctx, packet);
         let Switch { ports, random, .. } = self;
-        ports.enqueue_or_drop::<true>(
+        ports.enqueue_or_drop::<true, false>(
             port_queue,
             packet,
             random,

@@ -35,8 +35,8 @@ pub(crate) trait Queueing {
     );
 }
 
-/// A packet without room is dropped. `IS_OBSERVED`: the loads of ports may be read before the run is over.
-pub(crate) struct Drops<const IS_OBSERVED: bool>;
+/// A packet without room is dropped. `IS_OBSERVED`: the loads of ports may be read before the run is over. `HAS_PLAIN_QUEUES`: [`netloom_fabric::Rules::has_plain_queues`].
+pub(crate) struct Drops<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool>;
 
 /// A packet without room is trimmed.
 pub(crate) struct Trims;
@@ -44,7 +44,9 @@ pub(crate) struct Trims;
 /// Flow control keeps packets from being lost. `K`: what is known of it. With that asked for each packet, one took 3% more instructions.
 pub(crate) struct KeepsAll<K>(PhantomData<K>);
 
-impl<const IS_OBSERVED: bool> Queueing for Drops<IS_OBSERVED> {
+impl<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool> Queueing
+    for Drops<IS_OBSERVED, HAS_PLAIN_QUEUES>
+{
     #[inline(always)]
     fn forward(
         switch: &mut Switch,
@@ -53,7 +55,7 @@ impl<const IS_OBSERVED: bool> Queueing for Drops<IS_OBSERVED> {
         hint: NextHopHint,
         _: Time,
     ) {
-        switch.forward::<IS_OBSERVED>(ctx, packet, hint);
+        switch.forward::<IS_OBSERVED, HAS_PLAIN_QUEUES>(ctx, packet, hint);
     }
 
     #[inline(always)]
@@ -64,7 +66,12 @@ impl<const IS_OBSERVED: bool> Queueing for Drops<IS_OBSERVED> {
         packet: &mut Packet,
     ) {
         let (Switch { ports, random, .. }, rules) = (switch, &ctx.world.rules);
-        ports.enqueue_or_drop::<IS_OBSERVED>(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
+        ports.enqueue_or_drop::<IS_OBSERVED, HAS_PLAIN_QUEUES>(
+            to,
+            packet,
+            random,
+            At::new(ctx.now, rules, &mut ctx.wire()),
+        );
     }
 }
 
