@@ -12,8 +12,7 @@ impl Ports {
     /// While an input buffer is paused or a packet waits at its input, [`Self::settle_if_ordered`] must have brought all ports there.
     #[inline(always)]
     pub fn advance_port(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
-        let index = usize::from(port);
-        let state = &self.ports[index];
+        let state = &self.ports[usize::from(port)];
         if state.occupied == 0 || state.free_at >= until {
             return;
         }
@@ -22,6 +21,21 @@ impl Ports {
             return;
         }
         self.output(port, false, At::new(until, rules, wire)).start_all_before(until);
+    }
+
+    /// [`Self::advance_port`] under flow control.
+    #[inline(always)]
+    pub(super) fn advance_under_flow_control(
+        &mut self,
+        port: u16,
+        until: Time,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) {
+        let state = &self.ports[usize::from(port)];
+        if state.ready() != 0 && state.free_at < until {
+            self.advance_port_lossless(port, until, rules, wire);
+        }
     }
 
     #[inline(never)]

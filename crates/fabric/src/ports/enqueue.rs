@@ -301,7 +301,7 @@ impl Ports {
             return self.enqueue_exactly(port, packet, random, at);
         }
         let (now, rules) = (at.now, at.rules);
-        self.advance_port(port, now, rules, at.wire);
+        self.advance_under_flow_control(port, now, rules, at.wire);
         let queue = self.queue_out(usize::from(port), packet, rules);
         let mut output = self.output(port, true, at.again());
         (output.transmitter.is_host, output.transmitter.may_stamp) = (true, false);
@@ -403,7 +403,7 @@ impl Ports {
         at: &mut At<'_, impl Wire>,
     ) -> Fate {
         let (now, rules) = (at.now, at.rules);
-        self.advance_port(port, now, rules, at.wire);
+        self.advance_under_flow_control(port, now, rules, at.wire);
         let queue = self.queue_out(usize::from(port), packet, rules);
         if self.has_cuts && self.is_lost_to_cut(port, packet, now, rules, at.wire) {
             return Fate::Dropped;

@@ -63,7 +63,7 @@ impl Ports {
     #[inline(never)]
     pub fn on_pause(&mut self, frame: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
         let port = frame.ingress;
-        self.advance_port(port, now, rules, wire);
+        self.advance_under_flow_control(port, now, rules, wire);
         let (must_pause, paused) = (frame.paused_queues() << DATA, self.ports[usize::from(port)].paused);
         self.ports[usize::from(port)].pause(must_pause & !paused, now, self.is_host);
         self.note_departure(port.into());
@@ -73,7 +73,7 @@ impl Ports {
     /// A credit has come back to a port.
     #[inline(never)]
     pub fn on_credit(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
-        self.advance_port(credit.port, now, rules, wire);
+        self.advance_under_flow_control(credit.port, now, rules, wire);
         if self.buffers.earn(credit) {
             self.resume(credit.port, 1 << (usize::from(credit.queue) + DATA), now);
         }
