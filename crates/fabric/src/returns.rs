@@ -25,6 +25,9 @@ pub(crate) struct Returns {
 
 const NONE: u32 = u32::MAX;
 
+/// Departures up to which those that have been given back are kept among the others.
+const MOST_NOTED: usize = 1024;
+
 /// Bytes that have left a buffer and not gone back.
 #[derive(Clone, Copy, Debug)]
 struct Account {
@@ -181,7 +184,27 @@ impl Returns {
         }
         if !is_rest {
             left.clear();
+        } else if left.len() > MOST_NOTED {
+            self.compact();
         }
+    }
+
+    /// Forgets the departures that have been given back. Where ports go in step, something always leaves at the very instant up to which all is given back, and there is never nothing left.
+    #[cold]
+    #[expect(clippy::cast_possible_truncation, reason = "as in `note`")]
+    fn compact(&mut self) {
+        let mut left = Vec::new();
+        for account in self.accounts.iter_mut().filter(|account| account.first != NONE) {
+            let rest: Vec<Left> = account.since(&self.left).copied().collect();
+            account.first = left.len() as u32;
+            for one in rest {
+                let next = left.len() as u32 + 1;
+                left.push(Left { next, ..one });
+            }
+            account.last = left.len() as u32 - 1;
+            left[account.last as usize].next = NONE;
+        }
+        self.left = left;
     }
 
     /// Bytes that have left a buffer and not gone back.
@@ -241,6 +264,19 @@ mod tests {
         assert_eq!((returns.take(1, 0, 300), returns.owed(1, 0)), (None, 1900));
         assert_eq!((returns.restore(1), returns.owed(1, 0)), (vec![1900], 0));
         assert_eq!(returns.take(1, 0, 500), Some(500));
+    }
+
+    #[test]
+    fn what_has_been_given_back_is_forgotten_though_something_always_leaves_at_that_instant() {
+        let mut returns = Returns::new(2, 1, 300);
+        let mut given = 0;
+        for at in 0..100_000 {
+            returns.note(at as u16 % 2, 0, Time(at), 100);
+            returns.give_back(Time(at), |_, _, _, bytes| given += u64::from(bytes));
+        }
+        assert!(returns.left.len() <= MOST_NOTED + 1, "{}", returns.left.len());
+        assert_eq!(given + returns.owed(0, 0) + returns.owed(1, 0), 100 * 100_000);
+        assert!(given > 100 * 99_000);
     }
 
     proptest! {

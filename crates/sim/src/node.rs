@@ -22,7 +22,7 @@ use crate::switch::queueing::{Drops, KeepsAll, Queueing, Trims};
 use crate::switch::{Duties, Switch};
 use crate::world::World;
 
-/// Runs what a switch does for what is known of the flow control of the rules, by a [`Queueing`] whose name in it is `$Q`.
+/// Runs what a switch of a lossless fabric does for what is known of its flow control, by a [`Queueing`] whose name in it is `$Q`.
 macro_rules! by_flow_control {
     ($rules:expr, $Q:ident => $run:expr) => {
         by_flow_control!(@ $rules, $Q => $run,
@@ -43,11 +43,12 @@ macro_rules! by_flow_control {
     };
 }
 
-/// Runs what a switch does for the [`Queueing`] of the rules, whose name in it is `$Q`.
+/// Runs what a switch does for the [`Queueing`] of the rules, whose name in it is `$Q`. Without what is known of flow control, which would be code for what is rarely run.
 macro_rules! by_queueing {
     ($rules:expr, $Q:ident => $run:expr) => {
         if $rules.is_lossless() {
-            by_flow_control!($rules, $Q => $run)
+            type $Q = KeepsAll<Anything>;
+            $run
         } else if $rules.drops_tail() {
             type $Q = Drops<true, false>;
             $run
@@ -465,6 +466,9 @@ fn run_other_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Ba
                 true => run_switch_batch::<Drops<true, true>>(world, switch, id, batch),
                 false => run_switch_batch::<Drops<true, false>>(world, switch, id, batch),
             },
+            Duties::Routes if world.rules.is_lossless() => {
+                by_flow_control!(world.rules, Q => run_routes_batch::<Q>(world, switch, id, batch))
+            }
             Duties::Routes => by_queueing!(world.rules, Q => run_routes_batch::<Q>(world, switch, id, batch)),
             Duties::Plain | Duties::Special => run_rare_batch(world, node, id, batch),
         },
