@@ -130,11 +130,11 @@ impl<M: Model> Session<M> {
         self.team.tally()
     }
 
-    /// Continues at a later instant `to`. The caller has set the nodes to their states of that instant; `pending` are the events that are pending then, in the order of [`Self::pending`], and `messages` more count as handled.
+    /// Continues at a later instant `to`. The caller has set the nodes to their states of that instant; `pending` are the events that are pending then, in the order of [`Self::pending`], and `messages` more count as handled, and `tally` as tallied.
     ///
     /// # Panics
     /// If that is in the past, or an event is.
-    pub fn jump(&mut self, to: Time, messages: u64, pending: &[Pending<M::Payload>]) {
+    pub fn jump(&mut self, to: Time, (messages, tally): (u64, u64), pending: &[Pending<M::Payload>]) {
         assert!(
             to >= self.reached && pending.iter().all(|pending| pending.due.at >= to),
             "a jump into the past"
@@ -146,7 +146,7 @@ impl<M: Model> Session<M> {
             node,
         };
         let events: Vec<_> = pending.iter().map(event).collect();
-        self.team.go_on_at(to, messages, &events);
+        self.team.go_on_at(to, (messages, tally), &events);
         self.reached = to;
     }
 

@@ -363,7 +363,7 @@ impl<M: Model> Team<M> {
     }
 
     /// Continues at `now`, for [`Session::jump`](crate::Session::jump).
-    pub(crate) fn go_on_at(&mut self, now: Time, messages: u64, events: &[Event<P<M>>]) {
+    pub(crate) fn go_on_at(&mut self, now: Time, (messages, tally): (u64, u64), events: &[Event<P<M>>]) {
         let Team { plan, workers, locations, .. } = self;
         let threads = workers.len();
         for worker in workers.iter_mut() {
@@ -375,6 +375,7 @@ impl<M: Model> Team<M> {
             worker.ran_until = now;
         }
         workers[0].handled += messages;
+        workers[0].scheduler.tally += tally;
         for &event in events {
             let NodeLocation { partition, local } = locations[event.node as usize];
             workers[partition as usize].scheduler.wheel.insert_between_epochs(Event { node: local, ..event });

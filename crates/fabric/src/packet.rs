@@ -383,9 +383,13 @@ impl Packet {
             flags,
             trail,
         } = self;
-        walk.exact(kind.index() as u64);
+        walk.exact((kind.index() as u64) << u32::BITS | u64::from(*tag));
         walk.exact(u64::from(*src) << u32::BITS | u64::from(*dst));
-        walk.exact(u64::from(*flow) << u32::BITS | u64::from(*tag));
+        match *kind {
+            PacketKind::Data => _ = walk.flow(*src, flow),
+            PacketKind::Pause | PacketKind::Credit => walk.exact(*flow),
+            _ => _ = walk.flow(*dst, flow),
+        }
         walk.exact(u64::from(*slot) << u32::BITS | u64::from(*serialisation));
         let rest = u64::from(*size) << 48 | u64::from(*ingress) << 32 | u64::from(flags.0) << 16;
         walk.exact(rest | u64::from(trail.0));

@@ -188,6 +188,11 @@ impl<R: SeriesRow> SeriesWriter<R> {
         }
     }
 
+    /// How many rows it has taken.
+    pub fn rows(&self) -> u64 {
+        self.growing().rows
+    }
+
     /// Whether [`Self::finish`] will fail, so that there is no use in going on.
     pub fn is_broken(&self) -> bool {
         self.is_broken.load(Ordering::Relaxed)

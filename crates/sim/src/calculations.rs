@@ -5,6 +5,8 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::Ordering;
 
 use netloom_units::Time;
+use netloom_units::recurrence::Walk;
+use netloom_workload::HostWork;
 
 use crate::world::World;
 
@@ -21,6 +23,27 @@ impl Calculations {
         self.asked += 1;
         world.calculations.fetch_add(1, Ordering::Relaxed);
         self.ends.push(Reverse((at, self.asked, op)));
+    }
+
+    /// [Recur](netloom_units::recurrence): as many go on, as long, of a program whose messages are those of `origin`. Where no messages succeed others none ends in a period.
+    pub(crate) fn recur(&mut self, origin: u32, walk: &mut Walk) {
+        if !walk.has_successors() {
+            return walk.deadline(self.next().unwrap_or(Time::MAX));
+        }
+        let Calculations { ends, asked } = self;
+        let now = *asked;
+        let mut sum = now;
+        walk.sum(&mut sum);
+        *asked = sum;
+        walk.count(ends.len());
+        let mut all = std::mem::take(ends).into_sorted_vec();
+        for Reverse((at, number, op)) in &mut all {
+            walk.time(at);
+            walk.exact(now - *number);
+            *number = sum - (now - *number);
+            HostWork::recur_wake(origin, op, walk);
+        }
+        *ends = all.into();
     }
 
     /// When the next one ends.

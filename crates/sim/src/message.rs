@@ -3,7 +3,7 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{Credit, Departure, Packet, Wire};
 use netloom_topology::PortId;
-use netloom_units::recurrence::Walk;
+use netloom_units::recurrence::{Walk, times};
 use netloom_units::{Bytes, Time};
 
 use crate::protocol::{Timer, says_seq};
@@ -69,6 +69,15 @@ impl Message {
             | Message::Reorder { .. }
             | Message::Grant(_)
             | Message::Protocol(_) => walk.refuse("a protocol with timers of its own"),
+        }
+    }
+
+    /// An alarm of a flow of the host `id` becomes that of the flow that takes its place, if one does.
+    pub(crate) fn follow(&mut self, id: u32, walk: &Walk) {
+        if let Message::FlowTimer { flow, .. } = self
+            && let Some(moved) = walk.succession(id, *flow)
+        {
+            *flow = flow.wrapping_add(times(moved, walk.periods_to_move()));
         }
     }
 

@@ -15,6 +15,7 @@ use netloom_workload::HostWork;
 
 use crate::ctx::Ctx;
 use crate::host::Host;
+use crate::host::flow::flow_in;
 use crate::message::Message;
 use crate::server::Server;
 use crate::switch::next_hop_cache::NextHopHint;
@@ -107,11 +108,11 @@ impl Node {
     }
 
     /// [Recurs](netloom_units::recurrence). It must have come to `now`.
-    pub(crate) fn recur(&mut self, now: Time, walk: &mut Walk) {
+    pub(crate) fn recur(&mut self, world: &World, (id, now): (u32, Time), walk: &mut Walk) {
         match self {
             Node::Host(host) => {
                 walk.exact(1u32);
-                host.recur(now, walk);
+                host.recur((id, now), None, walk);
             }
             Node::Switch(switch) => {
                 walk.exact(2u32);
@@ -120,8 +121,36 @@ impl Node {
             Node::Untouched | Node::InServer => walk.exact(0u32),
             Node::Server(server) => {
                 walk.exact(3u32);
-                server.recur(now, walk);
+                server.recur(now, world.servers().hashes(), walk);
             }
+        }
+    }
+
+    /// How many packets a flow from one of its hosts has not sent yet.
+    pub(crate) fn left_of(&mut self, (src, flow): (u32, u32), slot: u32) -> Option<u32> {
+        let host = match self {
+            Node::Host(host) => host,
+            Node::Server(server) => server.nics_mut().find(|&(id, _)| id == src)?.1,
+            Node::Untouched | Node::InServer | Node::Switch(_) => return None,
+        };
+        flow_in(&mut host.flows, slot, flow).map(|flow| flow.sender.left())
+    }
+
+    /// Whether it follows a program.
+    pub(crate) fn follows_program(&self) -> bool {
+        match self {
+            Node::Host(host) => host.work.is_program(),
+            Node::Server(server) => server.follows_program(),
+            Node::Untouched | Node::InServer | Node::Switch(_) => false,
+        }
+    }
+
+    /// Its hosts, with their numbers in the network, if it is a host or a server.
+    pub(crate) fn hosts_mut(&mut self, id: u32) -> Vec<(u32, &mut Host)> {
+        match self {
+            Node::Host(host) => vec![(id, host)],
+            Node::Server(server) => server.nics_mut().collect(),
+            Node::Untouched | Node::InServer | Node::Switch(_) => Vec::new(),
         }
     }
 

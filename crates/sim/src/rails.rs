@@ -72,6 +72,17 @@ impl Servers {
         few.insert(message, parts);
     }
 
+    /// Whether the NIC by which a message leaves may depend on its number.
+    pub(crate) fn hashes(&self) -> bool {
+        matches!(self.rails.nic_selection(), NicSelection::Hash | NicSelection::Gpu)
+    }
+
+    /// Whether it is noted of some message of how many parts it is.
+    pub(crate) fn has_notes(&self) -> bool {
+        let is_empty = |few: &Mutex<FxHashMap<_, _>>| few.lock().is_ok_and(|few| few.is_empty());
+        !self.few.iter().all(is_empty)
+    }
+
     /// Of how many parts a program's message is.
     pub(crate) fn parts(&self, dst: u32, message: (u32, u32)) -> u32 {
         if self.rails.nic_selection() != NicSelection::Stripe {

@@ -267,6 +267,11 @@ impl Sender {
         self.next
     }
 
+    /// How many packets have not been sent yet, as far as it is known.
+    pub fn left(&self) -> u32 {
+        self.content.count.saturating_sub(self.next)
+    }
+
     /// Number of the oldest packet not acknowledged.
     pub fn oldest(&self) -> u32 {
         self.acked.base()

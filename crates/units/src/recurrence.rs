@@ -7,6 +7,11 @@
 //! A [`Walk`] passes through the whole state in a fixed order and is told of each number what it is: that is the one place where it is said what a number means, and it serves to note a state, to
 //! compare another one with it, and to move that one. A type takes part by [`Recur`], whose implementation names every field, so that a new field has to be classed. What cannot be
 //! classed [refuses](Walk::refuse).
+//!
+//! In a walk [with successors](Walk::with_successors) flows may have ended between the two states, as long as another one has taken the place of each: then numbers of flows move by as
+//! much in every period, too, and what has been kept of those that ended is [kept again](Walk::log) for every period.
+
+use std::ops::Range;
 
 use rand_pcg::rand_core::Rng;
 use rustc_hash::FxHashMap;
@@ -40,6 +45,13 @@ pub struct Walk {
     /// By how much the sequence numbers of each flow have moved.
     moved: FxHashMap<u64, u32>,
     last_moved: Option<(u64, u32)>,
+    /// Whether flows may have been succeeded by others, and by how much the number of each has moved.
+    has_successors: bool,
+    successors: FxHashMap<u64, u32>,
+    /// Flows of which it is not seen where they end by how much their numbers move.
+    ended: Vec<u64>,
+    /// The walk is at a flow that has succeeded another one.
+    is_at_successor: bool,
     differs: bool,
     /// The noted state is one that is not compared.
     is_void: bool,
@@ -59,12 +71,26 @@ impl Walk {
             now,
             moved: FxHashMap::default(),
             last_moved: None,
+            has_successors: false,
+            successors: FxHashMap::default(),
+            ended: Vec::new(),
+            is_at_successor: false,
             differs: false,
             is_void: false,
             refusal: None,
             most: u64::MAX,
             until: Time::MAX,
         }
+    }
+
+    /// The same walk, in which flows may be succeeded by others.
+    pub fn with_successors(self) -> Self {
+        Walk { has_successors: true, ..self }
+    }
+
+    /// Whether flows may be succeeded by others: then what decides which ones begin is part of the state.
+    pub fn has_successors(&self) -> bool {
+        self.has_successors
     }
 
     /// The next walk is through another state, of `now`, and compares it with the one that was noted.
@@ -74,6 +100,8 @@ impl Walk {
         (self.differs, self.most, self.until) = (self.is_void, u64::MAX, Time::MAX);
         self.moved.clear();
         self.last_moved = None;
+        self.successors.clear();
+        self.ended.clear();
     }
 
     /// The next walk is through the state that was compared last, which was [the same](Self::recurs), and moves it by that many periods.
@@ -86,7 +114,7 @@ impl Walk {
     }
 
     fn begin(&mut self, step: Step) {
-        (self.step, self.place) = (step, 0);
+        (self.step, self.place, self.is_at_successor) = (step, 0, false);
     }
 
     /// Whether it is worth going on with the walk: it has not met with anything that differs or refuses.
@@ -97,7 +125,8 @@ impl Walk {
 
     /// Whether the state that was compared is the same as the one that was noted.
     pub fn recurs(&self) -> bool {
-        self.goes_on() && self.step != Step::Note && self.place == self.noted.len()
+        let is_same = self.goes_on() && self.step != Step::Note && self.place == self.noted.len();
+        is_same && self.ended.iter().all(|flow| self.successors.contains_key(flow))
     }
 
     /// How many numbers the walk has passed by.
@@ -238,9 +267,12 @@ impl Walk {
         if let Step::Move(periods) = self.step { self.period() * periods } else { Time::ZERO }
     }
 
-    /// A sum, which grows by as much in every period.
+    /// A sum, which grows by as much in every period; that of a flow that has succeeded another one is the same.
     #[inline]
     pub fn sum(&mut self, sum: &mut u64) {
+        if self.is_at_successor {
+            return self.exact(*sum);
+        }
         if let (Some(noted), Step::Move(periods)) = (self.next(*sum), self.step) {
             *sum = sum.wrapping_add(sum.wrapping_sub(noted).wrapping_mul(periods));
         }
@@ -250,6 +282,9 @@ impl Walk {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "Self::most bounds it")]
     pub fn sum32(&mut self, sum: &mut u32) {
+        if self.is_at_successor {
+            return self.exact(*sum);
+        }
         let Some(noted) = self.next(u64::from(*sum)) else { return };
         let each = u64::from(*sum).saturating_sub(noted);
         match self.step {
@@ -261,6 +296,10 @@ impl Walk {
     /// The same in 128 bits.
     #[expect(clippy::cast_possible_truncation, reason = "cut into halves")]
     pub fn sum128(&mut self, sum: &mut u128) {
+        if self.is_at_successor {
+            self.exact(*sum as u64);
+            return self.exact((*sum >> 64) as u64);
+        }
         let halves = (self.next(*sum as u64), self.next((*sum >> 64) as u64));
         if let ((Some(low), Some(high)), Step::Move(periods)) = (halves, self.step) {
             let noted = u128::from(high) << 64 | u128::from(low);
@@ -278,6 +317,9 @@ impl Walk {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the difference of two numbers of 32 bits")]
     pub fn seq(&mut self, flow: u64, seq: &mut u32) {
+        if self.is_at_successor {
+            return self.exact(*seq);
+        }
         let Some(noted) = self.next(u64::from(*seq)) else { return };
         let moved = seq.wrapping_sub(noted as u32);
         match self.step {
@@ -312,8 +354,97 @@ impl Walk {
 
     fn bound(&mut self, left: u64, each: u64) {
         if let Some(periods) = left.checked_div(each) {
-            self.most = self.most.min(periods);
+            self.at_most(periods);
         }
+    }
+
+    /// No more periods than these are known to be the same.
+    pub fn at_most(&mut self, periods: u64) {
+        self.most = self.most.min(periods);
+    }
+
+    /// The number of a flow from `src`, or of one that takes its place in every period. Says whether it is another one than when the state was noted.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "numbers of 32 bits")]
+    pub fn flow(&mut self, src: u32, number: &mut u32) -> bool {
+        if !self.has_successors {
+            self.exact(*number);
+            return false;
+        }
+        let Some(noted) = self.next(u64::from(*number)) else { return false };
+        let moved = number.wrapping_sub(noted as u32);
+        match self.step {
+            Step::Move(periods) => *number = number.wrapping_add(moved.wrapping_mul(periods as u32)),
+            _ => self.succeed(src, *number, moved),
+        }
+        moved != 0
+    }
+
+    /// A flow from `src` of this number has ended in the period, and is followed by one whose number is by so much larger in the next one; or it has been met.
+    pub fn succeed(&mut self, src: u32, number: u32, moved: u32) {
+        let name = name(src, number);
+        self.differs |= *self.successors.entry(name).or_insert(moved) != moved;
+        if moved != 0 {
+            self.differs |= self.moved_by(name, 0) != 0;
+        }
+    }
+
+    /// The same, where it is not seen by how much: somewhere else it has to be.
+    pub fn succeed_as_elsewhere(&mut self, src: u32, number: u32) {
+        self.ended.push(name(src, number));
+    }
+
+    /// The same; what follows is the state of this flow, until [another](Self::begin_flow) begins or [it ends](Self::end_flow).
+    #[inline]
+    pub fn begin_flow(&mut self, src: u32, number: &mut u32) {
+        self.is_at_successor = false;
+        self.is_at_successor = self.flow(src, number);
+    }
+
+    /// What follows is not the state of a flow.
+    pub fn end_flow(&mut self) {
+        self.is_at_successor = false;
+    }
+
+    /// When a flow began: it stays, and moves with the time for one that has succeeded another one.
+    #[inline]
+    pub fn start(&mut self, at: &mut Time) {
+        match self.is_at_successor {
+            true => self.time(at),
+            false => self.exact(at.0),
+        }
+    }
+
+    /// By how much the number of a flow from `src` moves in a period, of a flow that the walk has met.
+    pub fn succession(&self, src: u32, number: u32) -> Option<u32> {
+        self.successors.get(&name(src, number)).copied()
+    }
+
+    /// By how much the [sequence numbers](Self::seq) of this name have moved.
+    pub fn moved(&self, seq: u64) -> u32 {
+        self.moved.get(&seq).copied().unwrap_or(0)
+    }
+
+    /// A place that moves by as much in every period: by how much, once it is known.
+    #[expect(clippy::cast_possible_truncation, reason = "a number of 32 bits")]
+    pub fn place(&mut self, place: u32) -> Option<u32> {
+        let noted = self.next(u64::from(place))?;
+        Some(place.wrapping_sub(noted as u32))
+    }
+
+    /// By how many periods this walk moves the state.
+    pub fn periods_to_move(&self) -> u64 {
+        if let Step::Move(periods) = self.step { periods } else { 0 }
+    }
+
+    /// The length of a list to which is added as much in every period: the entries that the last one has added, once they are known. In a walk that moves by periods they are to be added
+    /// again for each of them.
+    #[expect(clippy::cast_possible_truncation, reason = "the length of a list")]
+    pub fn log(&mut self, len: usize) -> Option<Range<usize>> {
+        let noted = self.next(len as u64)? as usize;
+        // Without successors nothing ends that could be added.
+        self.differs |= len < noted || !self.has_successors && len != noted;
+        self.goes_on().then_some(noted..len)
     }
 
     /// A sequence number with which a flow has been compared until it passed it, at `base`, and will not be compared again: it stays.
@@ -324,6 +455,20 @@ impl Walk {
             self.pass_over();
         }
     }
+}
+
+/// By how much a number moves in some periods.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers of flows have 32 bits, and go round as sequence numbers do"
+)]
+pub fn times(moved: u32, periods: u64) -> u32 {
+    moved.wrapping_mul(periods as u32)
+}
+
+/// The name of a flow.
+fn name(src: u32, number: u32) -> u64 {
+    u64::from(src) << u32::BITS | u64::from(number)
 }
 
 #[cfg(test)]
@@ -414,6 +559,52 @@ mod tests {
         assert!(differs(|state| state.sent = Time(106)));
         assert!(differs(|state| state.began = Time(6)));
         assert!(differs(|state| state.timer = Time(1_000_010)));
+    }
+
+    /// A host whose `flow` takes the place of the one before, and what it keeps of those that have ended.
+    fn succession(walk: &mut Walk, flow: &mut u32, (begun, sent): (&mut Time, &mut u64), ended: &[u32]) {
+        walk.begin_flow(3, flow);
+        walk.start(begun);
+        walk.sum(sent);
+        walk.end_flow();
+        for number in walk.log(ended.len()).map_or(&[][..], |new| &ended[new]) {
+            walk.succeed_as_elsewhere(3, *number);
+        }
+    }
+
+    #[test]
+    fn flows_are_succeeded_by_others_in_the_same_state() {
+        let compared = |flow: u32, begun, sent, ended: &[u32], elsewhere: &[(u32, u32)]| {
+            let mut walk = Walk::note(Time(100)).with_successors();
+            succession(&mut walk, &mut 4, (&mut Time(70), &mut 9), &[]);
+            walk.begin_to_compare(Time(150));
+            let (mut flow, mut begun, mut sent) = (flow, Time(begun), sent);
+            succession(&mut walk, &mut flow, (&mut begun, &mut sent), ended);
+            elsewhere.iter().for_each(|&(number, moved)| walk.succeed(3, number, moved));
+            if walk.recurs() {
+                walk.begin_to_move(10);
+                succession(&mut walk, &mut flow, (&mut begun, &mut sent), ended);
+            }
+            walk.recurs().then_some((flow, begun, sent))
+        };
+        let ended = [(5, 2), (4, 2)];
+        assert_eq!(compared(6, 120, 9, &[4, 5], &ended), Some((26, Time(620), 9)));
+        // The same flow: it has begun when it has, and sums grow.
+        assert_eq!(compared(4, 70, 12, &[], &[]), Some((4, Time(70), 42)));
+        // Another one began at another time, or has sent something else, or it is not known what follows one that has ended, or that differs.
+        assert_eq!(compared(6, 121, 9, &[], &[]), None);
+        assert_eq!(compared(6, 120, 10, &[], &[]), None);
+        assert_eq!(compared(6, 120, 9, &[4, 5], &ended[..1]), None);
+        assert_eq!(compared(6, 120, 9, &[], &[(6, 3)]), None);
+    }
+
+    #[test]
+    fn numbers_of_flows_stay_where_none_may_be_succeeded() {
+        let mut walk = Walk::note(Time(1));
+        walk.flow(3, &mut 4);
+        walk.begin_to_compare(Time(2));
+        walk.flow(3, &mut 5);
+        assert!(!walk.recurs());
     }
 
     #[test]

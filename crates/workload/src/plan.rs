@@ -10,6 +10,7 @@ use std::vec;
 use netloom_astra::Job;
 use netloom_topology::{HostId, Network, NetworkError, NetworkFile, NodeId};
 use netloom_units::kind::{self, Kind};
+use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Rate, Time, narrow};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -20,7 +21,7 @@ use crate::frames::Frames;
 use crate::merge::Merge;
 use crate::program::{
     Action, CollectiveInfo, JobRank, Notes, Placed, Program, RankEnds, RankLog, RankWork, Runner, Slowness,
-    describe,
+    describe, name_of_operations,
 };
 use crate::servers::{Endpoints, Rails};
 use crate::{Options, Pattern, WorkloadError};
@@ -420,6 +421,30 @@ impl HostWork {
             _ => None,
         };
         self.classed(message)
+    }
+
+    /// [Recurs](netloom_units::recurrence) in a walk with successors, as the work of a host or server whose messages are those of `origin`. `hashes`: which NIC a message takes that is given none may depend on
+    /// its number. Only of programs it is known what follows the end of a message.
+    pub fn recur(&mut self, origin: u32, hashes: bool, walk: &mut Walk) {
+        match &mut self.source {
+            Source::Idle => walk.exact(0u32),
+            Source::List(messages) => walk.count(messages.len()),
+            Source::Program(RankWork::Program(rank)) => rank.recur(origin, hashes, walk),
+            _ => walk.pass_over(),
+        }
+    }
+
+    /// [Recurs](netloom_units::recurrence): the operation of an [`Action::Wake`] that has not come.
+    pub fn recur_wake(origin: u32, op: &mut u32, walk: &mut Walk) {
+        walk.seq(name_of_operations(origin), op);
+    }
+
+    /// By how much the number of a message that has ended moves in a period, of one that recurs; 0 if that is not known.
+    pub fn succession(&self, number: u32, walk: &Walk) -> u32 {
+        match &self.source {
+            Source::Program(RankWork::Program(rank)) => rank.succession(number, walk),
+            _ => 0,
+        }
     }
 
     /// When it stops offering load; `None` if that is a question of an amount rather than of time.

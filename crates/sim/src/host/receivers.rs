@@ -6,7 +6,7 @@ use netloom_record::{ReceiverRecord, SeriesWriter};
 use netloom_routing::FlowKey;
 use netloom_transport::{Receiver, Seen};
 use netloom_units::memory::push_few;
-use netloom_units::recurrence::{Recur, Walk};
+use netloom_units::recurrence::{Recur, Walk, times};
 use netloom_units::{Time, narrow, prefetch_whole};
 use rustc_hash::FxHashMap;
 
@@ -80,7 +80,7 @@ impl Active {
 }
 
 /// A flow of which everything has arrived, or what came even later.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Done {
     key: FlowKey,
     /// Number of its packets.
@@ -95,7 +95,7 @@ struct Done {
 
 const _: () = assert!(size_of::<Done>() <= 48, "a run may have many millions of finished flows");
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Rare {
     pub(crate) marks: u64,
     pub(crate) ooo_packets: u64,
@@ -213,10 +213,11 @@ fn record(key: FlowKey, seen: &Seen, (before_warm_up, in_drain): (u64, u64)) -> 
 impl Recur for Active {
     fn recur(&mut self, walk: &mut Walk) {
         let Active { key, receiver, drained, meter } = self;
-        let number = flow_number(key.src, key.flow);
-        walk.exact(number);
-        receiver.recur(number, walk);
+        walk.exact(key.src);
+        walk.begin_flow(key.src, &mut key.flow);
+        receiver.recur(flow_number(key.src, key.flow), walk);
         walk.sum(drained);
+        walk.end_flow();
         if meter.is_some() {
             walk.refuse("what is measured of flows over time");
         }
@@ -226,6 +227,9 @@ impl Recur for Active {
 /// Of flows of which all has come nothing follows, unless one more comes.
 impl Recur for Receivers {
     fn recur(&mut self, walk: &mut Walk) {
+        if walk.has_successors() {
+            return self.recur_with_successors(walk);
+        }
         let Receivers { active, free, handed_in, done, finished, places, last: _ } = self;
         walk.count(active.len());
         active.iter_mut().for_each(|active| active.recur(walk));
@@ -239,6 +243,46 @@ impl Recur for Receivers {
 }
 
 impl Receivers {
+    /// What is kept of flows of which all has come in the period is kept again for those that succeed them, with a place of their own.
+    fn recur_with_successors(&mut self, walk: &mut Walk) {
+        let Receivers { active, free, handed_in, done, finished: _, places, last } = self;
+        let before: Vec<FlowKey> = active.iter().map(|active| active.key).collect();
+        walk.count(active.len());
+        active.iter_mut().for_each(|active| active.recur(walk));
+        walk.count(free.len());
+        free.iter().for_each(|&slot| walk.exact(slot));
+        let Some(new) = walk.log(done.len()) else { return };
+        if walk.periods_to_move() == 0 {
+            return done[new].iter().for_each(|done| walk.succeed_as_elsewhere(done.key.src, done.key.flow));
+        }
+        let in_use =
+            |&(slot, key): &(usize, FlowKey)| places.get(&key).is_some_and(|&place| place as usize == slot);
+        let in_use: Vec<(usize, FlowKey)> = before.into_iter().enumerate().filter(in_use).collect();
+        in_use.iter().for_each(|(_, key)| _ = places.remove(key));
+        places.extend(in_use.iter().map(|&(slot, _)| (active[slot].key, narrow::<u32>(slot))));
+        for period in 1..=walk.periods_to_move() {
+            for place in new.clone() {
+                let mut later = done[place].clone();
+                let FlowKey { src, flow } = later.key;
+                let moved = walk.succession(src, flow).unwrap_or_default();
+                later.key.flow = flow.wrapping_add(times(moved, period));
+                if later.completed != Time::MAX {
+                    later.completed += walk.period() * period;
+                }
+                places.insert(later.key, done_place(handed_in.len() + done.len()));
+                done.push(later);
+            }
+        }
+        *last = None;
+    }
+
+    /// Where flows go of which everything has come: hands in what is known of all of them.
+    pub(crate) fn hand_in_now(&mut self, rows: &SeriesWriter<ReceiverRecord>) {
+        if !self.done.is_empty() {
+            self.hand_in(rows);
+        }
+    }
+
     /// Prefetches the flow that came last: the next packet is mostly of the same one.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {

@@ -1,24 +1,29 @@
 //! How the state of a host recurs: what each field of it means to the [walk](netloom_units::recurrence).
 
+use std::ops::Range;
+
 use netloom_fabric::{Packet, flow_number};
 use netloom_units::Time;
-use netloom_units::recurrence::{Recur, Walk};
+use netloom_units::recurrence::{Recur, Walk, times};
+use netloom_workload::HostWork;
 
 use crate::host::coalescing::Interrupts;
 use crate::host::flow::Flow;
 use crate::host::reorder_buffer::Reordering;
+use crate::host::sent::Sent;
 use crate::host::{DelayedAck, Host, Rare, Reports};
 use crate::protocol::says_seq;
 
 impl Host {
-    /// The host must have come to `now`. What its work has it do next is not looked at: no period recurs in which a flow begins or ends, or the program wakes.
-    pub(crate) fn recur(&mut self, now: Time, walk: &mut Walk) {
+    /// The host `id` must have come to `now`. What its work has it do next is looked at only where flows may be succeeded by others: else no period recurs in which a flow begins or ends, or the
+    /// program wakes. That is the work `of_server`, if it is a NIC of one.
+    pub(crate) fn recur(&mut self, (id, now): (u32, Time), of_server: Option<&HostWork>, walk: &mut Walk) {
         let Host {
             nic,
             port_selector,
             path_selector,
             random,
-            work: _,
+            work,
             upcoming: _,
             has_begun,
             flows,
@@ -47,6 +52,9 @@ impl Host {
             last_event,
             calculated,
         } = self;
+        if walk.has_successors() && of_server.is_none() {
+            work.recur(id, false, walk);
+        }
         nic.recur(now, says_seq, walk);
         if port_selector.is_some() {
             walk.refuse("NICs with several ports that are one");
@@ -90,7 +98,7 @@ impl Host {
         if walk.is_some(rare)
             && let Some(rare) = rare
         {
-            rare.recur(walk);
+            rare.recur(id, walk);
         }
         if let Some(reports) = reports {
             let Reports { events, ending } = &**reports;
@@ -105,14 +113,40 @@ impl Host {
         {
             reordering.recur(walk);
         }
-        walk.count(sent.len());
+        if let Some(ended) = walk.log(sent.len()) {
+            follow(sent, ended, (id, of_server.unwrap_or(work)), walk);
+        }
         walk.sum(control_sent);
         walk.sum(control_received);
         if sampler.is_some() {
             walk.refuse("samples and traces");
         }
         walk.last(last_event);
-        walk.exact(calculated.unwrap_or(Time::MAX).0);
+        if walk.is_some(calculated)
+            && let Some(at) = calculated
+        {
+            walk.last(at);
+        }
+    }
+}
+
+/// What is kept of flows that have `ended` in the period is kept again for those that succeed them.
+fn follow(sent: &mut Vec<Sent>, ended: Range<usize>, (id, work): (u32, &HostWork), walk: &mut Walk) {
+    if walk.periods_to_move() == 0 {
+        for Sent { flow, .. } in &sent[ended] {
+            match work.succession(*flow, walk) {
+                // Nobody knows what follows.
+                0 => walk.pass_over(),
+                moved => walk.succeed(id, *flow, moved),
+            }
+        }
+        return;
+    }
+    for period in 1..=walk.periods_to_move() {
+        for place in ended.clone() {
+            let moved = walk.succession(id, sent[place].flow).unwrap_or_default();
+            sent.push(sent[place].later(times(moved, period), walk.period() * period));
+        }
     }
 }
 
@@ -136,8 +170,9 @@ impl Recur for Flow {
             pause,
             departures,
         } = self;
+        walk.exact(at.key.src);
+        walk.begin_flow(at.key.src, &mut at.key.flow);
         let number = flow_number(at.key.src, at.key.flow);
-        walk.exact(number);
         walk.exact(at.slot);
         walk.exact(*dst);
         walk.exact(*group);
@@ -146,7 +181,7 @@ impl Recur for Flow {
         walk.exact(*is_stream);
         walk.exact(*cnms);
         walk.exact(bytes.0);
-        walk.exact(start.0);
+        walk.start(start);
         walk.exact(ideal_fct.0);
         sender.recur(number, walk);
         match settled {
@@ -160,11 +195,12 @@ impl Recur for Flow {
         if pause.is_some() || departures.is_some() {
             walk.refuse("a protocol that stops flows, or gaps between packets that are counted or stretched");
         }
+        walk.end_flow();
     }
 }
 
-impl Recur for Rare {
-    fn recur(&mut self, walk: &mut Walk) {
+impl Rare {
+    fn recur(&mut self, id: u32, walk: &mut Walk) {
         let Rare { streams, calculations, delayed_acks, late_returns, interrupts, processed } = self;
         if !processed.acks.is_empty() || !processed.cnps.is_empty() {
             walk.refuse("answers that a NIC processes");
@@ -172,7 +208,7 @@ impl Recur for Rare {
         if !streams.is_empty() {
             walk.refuse("a stream of frames");
         }
-        walk.deadline(calculations.next().unwrap_or(Time::MAX));
+        calculations.recur(id, walk);
         let mut receivers: Vec<u32> = delayed_acks.keys().copied().collect();
         receivers.sort_unstable();
         for receiver in receivers {

@@ -4,7 +4,7 @@ use netloom_record::{FlowRecord, SenderRecord};
 use netloom_units::Time;
 
 /// A flow that has ended, or was given up.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sent {
     dst: u32,
     pub(crate) flow: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Sent {
 
 const _: () = assert!(size_of::<Sent>() <= 64, "a finished flow has a cache line at its sender");
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rare {
     pub(crate) drain_time: Time,
     pub(crate) decisions: u64,
@@ -68,6 +68,17 @@ impl Sent {
             packets,
             rare: (rare != Rare::default()).then(|| Box::new(rare)),
         }
+    }
+
+    /// One with a higher number to which all the same happens some time later.
+    pub(crate) fn later(&self, number: u32, time: Time) -> Self {
+        let ended = if self.has_ended() { self.ended + time } else { self.ended };
+        Sent { flow: self.flow.wrapping_add(number), start: self.start + time, ended, ..self.clone() }
+    }
+
+    /// To which host it went.
+    pub(crate) fn dst(&self) -> u32 {
+        self.dst
     }
 
     /// Whether it ended.

@@ -17,6 +17,7 @@ pub(crate) mod progress;
 pub(crate) mod rows;
 pub(crate) mod simulation;
 pub(crate) mod skip;
+mod skip_steps;
 pub(crate) mod stall;
 pub(crate) mod trace;
 pub(crate) mod validate;

@@ -7,6 +7,7 @@
 //! A mark is an instant of the simulation, and nodes are brought there before they are looked at, so that neither windows nor threads make a difference to what is skipped. What marks cost is
 //! limited to a share of what the run has cost so far.
 
+use std::cmp::Reverse;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use netloom_workload::HostWork;
 use crate::host::Host;
 use crate::message::Message;
 use crate::node::Node;
+use crate::run::skip_steps::{Pair, Steps, hand_in};
 use crate::switch::Switch;
 use crate::world::{Says, TakesData, World};
 
@@ -31,11 +33,17 @@ const FIRST_GAP: u64 = 4;
 /// flow that has ended pays for every pause. Twice as long each time, until something was skipped, as round trips may be longer.
 const PATIENCE: u64 = 16;
 
-/// Marks at which the ends of a flow are compared with those at the first one; twice as many when another one has been noted.
-const FIRST_MARKS: u32 = 2;
+/// A flow with fewer packets left to send than these has ended before anything has recurred.
+const FEWEST: u32 = 64;
+
+/// Marks at which few nodes are compared with those at the first one; twice as many after every second failure.
+const FIRST_MARKS: u32 = 4;
 
 /// Marks at which they are compared at most.
 const MOST_MARKS: u32 = 128;
+
+/// Nodes that are compared before everything is, at most: the ends of a flow, and where something has differed.
+const MOST_WATCHED: usize = 32;
 
 /// How often the whole is compared in an attempt: queues of several flows come round when as many packets of each have passed as are under way.
 const MOST_TRIES: u32 = 256;
@@ -43,14 +51,17 @@ const MOST_TRIES: u32 = 256;
 /// What a run may spend on marks before it has handled anything, in messages handled: about a millisecond.
 const CREDIT: u64 = 50_000;
 
-/// What a pause costs by itself, in messages handled, besides half a message per node. The same on any number of threads, though it costs more on several: so is what is skipped.
+/// What a pause costs by itself, in messages handled. The same on any number of threads, though it costs more on several: so is what is skipped.
 const PAUSE: u64 = 200;
+
+/// And per node, as what it has received is taken up again.
+const PAUSE_OF_NODE: u64 = 8;
 
 /// It may spend one part in this number of what it has handled,
 const SHARE: u64 = 25;
 
 /// and one part in this number of what it has skipped.
-const SHARE_OF_SKIPPED: u64 = 4;
+const SHARE_OF_SKIPPED: u64 = 2;
 
 /// Why no state of a run recurs, as far as that can be said beforehand: a sentence's subject. What nodes keep is asked in the same way as during the run.
 pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
@@ -89,7 +100,7 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
         trims: world.fabric.queue.trims(),
     };
     Sender::new(&world.transport, Bytes(1 << 30), path, Time::ZERO).recur(0, &mut walk);
-    Host::new(world, 0, HostWork::default(), None).recur(Time::ZERO, &mut walk);
+    Host::new(world, 0, HostWork::default(), None).recur((0, Time::ZERO), None, &mut walk);
     if world.network.switches() > 0 {
         Switch::new(world, world.network.hosts(), None).recur(Time::ZERO, &mut walk);
     }
@@ -131,6 +142,10 @@ impl Reference {
         [self.node, self.sender]
     }
 
+    fn pair(self) -> Pair {
+        Pair { node: self.node, src: self.src }
+    }
+
     /// Whether a data packet of the flow arrives.
     fn is_of(self, event: &Pending<Message>) -> bool {
         matches!(&event.payload, Message::Packet(packet) if packet.kind == PacketKind::Data
@@ -142,10 +157,21 @@ impl Reference {
 enum Stage {
     /// There is none.
     Rest,
-    /// The two ends of a flow are compared alone, which is little: where they do not recur, nothing does.
-    Ends { reference: Reference, noted: Option<Noted>, marks: u32, next: u32 },
-    /// The ends recur after `period` marks: everything is compared after that number of marks.
-    All { reference: Reference, noted: Option<Noted>, period: u32, marks: u32, tries: u32 },
+    /// A jump has landed `at` this instant, or flows are too short for one: the next message between two hosts is awaited, as in each [step](Steps) of a program.
+    Step { pair: Pair, at: Time },
+    /// Few nodes are compared alone: where they do not recur, nothing does.
+    Few {
+        reference: Reference,
+        watched: Vec<u32>,
+        noted: Option<Noted>,
+        marks: u32,
+        next: u32,
+        /// How often they have not recurred after so many marks, and since when it is tried.
+        failures: u32,
+        since: Time,
+    },
+    /// These recur after `period` marks: everything is compared after that number of marks.
+    All { reference: Reference, watched: Vec<u32>, noted: Option<Noted>, period: u32, marks: u32, tries: u32 },
 }
 
 /// The state that is compared with those at the marks behind it.
@@ -173,6 +199,8 @@ struct Search {
     /// What may be spent, and has been.
     spent: u64,
     skipped: Skipped,
+    /// The search for steps that are the same.
+    steps: Steps,
 }
 
 impl Search {
@@ -181,7 +209,7 @@ impl Search {
         Search {
             lookahead: setup.lookahead,
             end: setup.until.min(END_OF_TIME),
-            pause_cost: PAUSE + nodes as u64 / 2,
+            pause_cost: PAUSE + PAUSE_OF_NODE * nodes as u64,
             next: gap,
             gap,
             stage: Stage::Rest,
@@ -189,6 +217,7 @@ impl Search {
             patience: setup.lookahead * PATIENCE,
             spent: 0,
             skipped: Skipped::default(),
+            steps: Steps::default(),
         }
     }
 
@@ -205,16 +234,37 @@ impl Search {
         if !self.has_credit(session) {
             return self.give_up(now);
         }
-        let (reference, mut pending) = match self.stage {
-            Stage::Rest => {
+        if let Stage::Step { pair, at } = self.stage {
+            return self.await_step(world, session, (pair, at));
+        }
+        let (reference, pending) = match self.stage {
+            Stage::Rest | Stage::Step { .. } => {
                 let pending = session.pending(0..session.nodes());
                 self.spent += u64::from(session.nodes()) + pending.len() as u64;
-                let Some(reference) = first_arrival(world, &pending) else { return self.give_up(now) };
-                self.stage = Stage::Ends { reference, noted: None, marks: FIRST_MARKS, next: 0 };
+                let Some((reference, left)) = longest(world, session, &pending) else {
+                    return self.give_up(now);
+                };
+                if left < FEWEST {
+                    // What recurs may be whole steps.
+                    return match self.steps.pair(world, session, reference.pair()) {
+                        Some(pair) => self.begin_to_await(pair, now),
+                        None => self.give_up(now),
+                    };
+                }
+                let watched = reference.ends().to_vec();
+                self.stage = Stage::Few {
+                    reference,
+                    watched,
+                    noted: None,
+                    marks: FIRST_MARKS,
+                    next: 0,
+                    failures: 0,
+                    since: now,
+                };
                 self.seen = now;
                 (reference, session.pending(reference.ends()))
             }
-            Stage::Ends { reference, .. } | Stage::All { reference, .. } => {
+            Stage::Few { reference, .. } | Stage::All { reference, .. } => {
                 (reference, session.pending(reference.ends()))
             }
         };
@@ -222,13 +272,16 @@ impl Search {
         if pending.iter().any(|event| event.due.at == now && reference.is_of(event)) {
             self.seen = now;
             match self.stage {
-                Stage::Rest => {}
-                Stage::Ends { .. } => self.look_at_ends(session, &mut pending),
-                Stage::All { .. } => self.look_at_all(session),
+                Stage::Rest | Stage::Step { .. } => {}
+                Stage::Few { .. } => self.look_at_few(world, session),
+                Stage::All { .. } => self.look_at_all(world, session),
             }
-            if matches!(self.stage, Stage::Rest) {
+            if matches!(self.stage, Stage::Rest | Stage::Step { .. }) {
                 return;
             }
+        }
+        if self.seen > now {
+            return self.next = self.seen;
         }
         if now - self.seen > self.patience {
             self.patience = self.patience.saturating_add(self.patience).min(END_OF_TIME);
@@ -242,35 +295,63 @@ impl Search {
         self.next = arrivals.map(|event| event.due.at).min().unwrap_or(known).min(known);
     }
 
-    /// Compares the ends of a flow at a mark.
-    fn look_at_ends(&mut self, session: &mut Session<World>, pending: &mut [Pending<Message>]) {
+    /// Waits until the first packet of a message arrives, and compares the state there with that at the beginning of other messages.
+    fn await_step(&mut self, world: &World, session: &mut Session<World>, (pair, at): (Pair, Time)) {
+        let now = session.reached();
+        let pending = session.pending([pair.node]);
+        self.spent += pending.len() as u64;
+        let first = pending.iter().filter(|event| pair.begins_by(event)).map(|event| event.due.at).min();
+        let known = now + self.lookahead;
+        match first {
+            Some(first) if first == now => {
+                let (time, hops) = self.steps.look(world, session, self.end, &mut self.spent);
+                if hops > 0 {
+                    self.skipped.jumps += 1;
+                    self.skipped.time_ps += time.0;
+                    self.skipped.packet_hops += hops;
+                }
+            }
+            None if now - at > self.lookahead * PATIENCE => self.steps.miss(),
+            _ => return self.next = first.unwrap_or(known).min(known),
+        }
+        self.stage = Stage::Rest;
+        self.next = session.reached() + self.gap;
+    }
+
+    /// Compares few nodes at a mark.
+    fn look_at_few(&mut self, world: &World, session: &mut Session<World>) {
         let (now, tally) = (session.reached(), session.tally());
-        let Stage::Ends { reference, noted, marks, next } = &mut self.stage else { return };
-        let reference = *reference;
+        let Stage::Few { reference, watched, noted, marks, next, failures, since } = &mut self.stage else {
+            return;
+        };
         *next += 1;
         let recurs = noted.as_mut().is_some_and(|noted| {
             noted.walk.begin_to_compare(now);
-            pass(session, pending, &reference.ends(), &mut noted.walk);
-            self.spent += cost(&noted.walk);
+            self.spent += pass((world, session), watched, &mut noted.walk).cost;
             noted.walk.recurs() && noted.tally == tally
         });
         let passed = *next - 1;
         if recurs {
-            self.stage = Stage::All { reference, noted: None, period: passed, marks: 0, tries: 0 };
-            return self.look_at_all(session);
+            let (reference, watched) = (*reference, std::mem::take(watched));
+            self.stage = Stage::All { reference, watched, noted: None, period: passed, marks: 0, tries: 0 };
+            return self.look_at_all(world, session);
         }
         if noted.is_some() && passed < *marks {
             return;
         }
-        if *marks > MOST_MARKS {
-            return self.give_up(now);
+        if noted.take().is_some() {
+            // What has not come round by now may take as long again as it has.
+            *failures += 1;
+            *marks *= 1 + u32::from(*failures % 2 == 0);
+            *next = 0;
+            if *marks > MOST_MARKS {
+                return self.give_up(now);
+            }
+            self.seen = now + ((now - *since) / 2).max(self.lookahead);
+            return;
         }
         let mut walk = Walk::note(now);
-        pass(session, pending, &reference.ends(), &mut walk);
-        self.spent += cost(&walk);
-        if noted.is_some() {
-            *marks *= 2;
-        }
+        self.spent += pass((world, session), watched, &mut walk).cost;
         *next = 1;
         let refusal = walk.refusal();
         *noted = Some(Noted { walk, messages: 0, tally });
@@ -280,39 +361,53 @@ impl Search {
     }
 
     /// Compares everything at a mark, if it is one at which that may have recurred.
-    fn look_at_all(&mut self, session: &mut Session<World>) {
+    fn look_at_all(&mut self, world: &World, session: &mut Session<World>) {
         let (now, messages, tally) = (session.reached(), session.messages(), session.tally());
-        let Stage::All { noted, period, marks, tries, .. } = &mut self.stage else { return };
+        let Stage::All { reference, watched, noted, period, marks, tries } = &mut self.stage else { return };
         if *marks % *period != 0 {
             *marks += 1;
             return;
         }
         *marks += 1;
-        let mut pending = session.pending(0..session.nodes());
-        self.spent += u64::from(session.nodes()) + 2 * pending.len() as u64;
         let nodes: Vec<u32> = (0..session.nodes()).collect();
         if let Some(noted) = noted {
             noted.walk.begin_to_compare(now);
-            pass(session, &mut pending, &nodes, &mut noted.walk);
-            self.spent += cost(&noted.walk);
+            let Passed { cost, last } = pass((world, session), &nodes, &mut noted.walk);
+            self.spent += cost;
             if noted.walk.recurs() && noted.tally == tally {
-                return match foreseen(&noted.walk, &pending, now, self.end) {
+                self.spent += self.pause_cost;
+                return match foreseen(&noted.walk, &session.pending(nodes), now, self.end) {
                     0 => self.give_up(now),
-                    periods => self.jump(session, &mut pending, periods),
+                    periods => self.jump(world, session, periods),
                 };
             }
-            // The whole may have a period that is several times that of the ends.
             *tries += 1;
             if *tries >= MOST_TRIES || noted.tally != tally {
                 return self.give_up(now);
             }
+            // What differs is looked at before everything is again.
+            if watched.len() < MOST_WATCHED && !watched.contains(&last) {
+                let mut watched = std::mem::take(watched);
+                watched.push(last);
+                let reference = *reference;
+                self.stage = Stage::Few {
+                    reference,
+                    watched,
+                    noted: None,
+                    marks: FIRST_MARKS,
+                    next: 0,
+                    failures: 0,
+                    since: now,
+                };
+                return self.look_at_few(world, session);
+            }
+            // The whole may have a period that is several times that of the few.
             if !tries.is_power_of_two() {
                 return;
             }
         }
         let mut walk = Walk::note(now);
-        pass(session, &mut pending, &nodes, &mut walk);
-        self.spent += cost(&walk);
+        self.spent += pass((world, session), &nodes, &mut walk).cost;
         let refusal = walk.refusal();
         *noted = Some(Noted { walk, messages, tally });
         if let Some(what) = refusal {
@@ -321,27 +416,31 @@ impl Search {
     }
 
     /// The state has recurred, and recurs for as many periods more.
-    fn jump(&mut self, session: &mut Session<World>, pending: &mut [Pending<Message>], periods: u64) {
-        let Stage::All { noted: Some(Noted { mut walk, messages, .. }), .. } =
+    fn jump(&mut self, world: &World, session: &mut Session<World>, periods: u64) {
+        let Stage::All { reference, noted: Some(Noted { mut walk, messages, .. }), .. } =
             std::mem::replace(&mut self.stage, Stage::Rest)
         else {
             return;
         };
         let (now, time) = (session.reached(), walk.period() * periods);
         let messages = (session.messages() - messages) * periods;
-        let nodes: Vec<u32> = (0..session.nodes()).collect();
-        walk.begin_to_move(periods);
-        pass(session, pending, &nodes, &mut walk);
-        for event in pending.iter_mut().filter(|event| is_alarm(&event.payload)) {
-            event.due.at += time;
-        }
-        session.jump(now + time, messages, pending);
+        let pending = moved((world, session), &mut walk, periods);
+        session.jump(now + time, (messages, 0), &pending);
         self.skipped.jumps += 1;
         self.skipped.time_ps += time.0;
         self.skipped.packet_hops += messages;
         self.gap = self.lookahead * FIRST_GAP;
         self.patience = self.lookahead * PATIENCE;
         self.next = now + time + self.gap;
+        if let Some(pair) = self.steps.pair(world, session, reference.pair()) {
+            self.begin_to_await(pair, now + time);
+        }
+    }
+
+    /// From `at` on the next message is awaited.
+    fn begin_to_await(&mut self, pair: Pair, at: Time) {
+        self.stage = Stage::Step { pair, at };
+        self.next = at + self.lookahead;
     }
 
     /// Nothing has recurred: the next attempt comes later.
@@ -359,20 +458,26 @@ impl Search {
     }
 }
 
-/// What a walk costs, in messages handled.
-fn cost(walk: &Walk) -> u64 {
-    walk.passed_by() as u64 / 16
-}
-
-/// The flow whose data packet arrives first at its receiver.
-fn first_arrival(world: &World, pending: &[Pending<Message>]) -> Option<Reference> {
-    let arrivals = pending.iter().filter_map(|&Pending { node, due, payload }| match payload {
-        Message::Packet(Packet { kind: PacketKind::Data, src, dst, flow, .. }) if world.node(dst) == node => {
-            Some((due.at, due.source, Reference { node, sender: world.node(src), src, flow }))
+/// Among the flows whose data packets arrive, the one that goes on for longest, and how many packets it has left to send; the first to arrive, if there are several.
+fn longest(
+    world: &World,
+    session: &mut Session<World>,
+    pending: &[Pending<Message>],
+) -> Option<(Reference, u32)> {
+    let mut best = None;
+    for &Pending { node, due, payload } in pending {
+        if let Message::Packet(Packet { kind: PacketKind::Data, src, dst, flow, slot, .. }) = payload
+            && world.node(dst) == node
+        {
+            let sender = world.node(src);
+            let left = session.node(sender).left_of((src, flow), slot).unwrap_or(0);
+            let key = (Reverse(left), due.at, due.source);
+            if best.as_ref().is_none_or(|(least, _)| key < *least) {
+                best = Some((key, Reference { node, sender, src, flow }));
+            }
         }
-        _ => None,
-    });
-    arrivals.min_by_key(|&(at, source, _)| (at, source)).map(|(.., reference)| reference)
+    }
+    best.map(|((Reverse(left), ..), reference)| (reference, left))
 }
 
 /// Whether it wakes a flow that looks then whether something is due: when it does makes no difference, as long as it is not too late.
@@ -381,23 +486,87 @@ fn is_alarm(message: &Message) -> bool {
     matches!(message, Message::FlowTimer { .. } | Message::Nic { .. })
 }
 
+/// Whether it is due at an instant that stays while time comes nearer.
+fn stays(message: &Message, walk: &Walk) -> bool {
+    // What a program calculates while messages succeed others is a part of what recurs.
+    let recurs = walk.has_successors() && matches!(message, Message::Wake);
+    message.is_at_a_fixed_time() && !recurs
+}
+
 /// How many more periods are the same as the last one.
-fn foreseen(walk: &Walk, pending: &[Pending<Message>], now: Time, end: Time) -> u64 {
+pub(super) fn foreseen(walk: &Walk, pending: &[Pending<Message>], now: Time, end: Time) -> u64 {
     // What is due at a fixed time comes after everything that is in flight then.
-    let moving =
-        pending.iter().filter(|event| !is_alarm(&event.payload) && !event.payload.is_at_a_fixed_time());
+    let moving = pending.iter().filter(|event| !is_alarm(&event.payload) && !stays(&event.payload, walk));
     let last = moving.map(|event| event.due.at).max().unwrap_or(now).max(now);
     let until = walk.until().min(end);
     let time = until.saturating_sub(last).saturating_sub(Time(1));
     walk.periods().min(time.0.checked_div(walk.period().0).unwrap_or(0))
 }
 
-/// The walk passes through what is pending and through these nodes.
-fn pass(session: &mut Session<World>, pending: &mut [Pending<Message>], nodes: &[u32], walk: &mut Walk) {
+/// How far a walk has passed.
+pub(super) struct Passed {
+    /// What it has cost, in messages handled.
+    pub(super) cost: u64,
+    /// The node that it has passed through last: if it has met with anything that differs, then there.
+    pub(super) last: u32,
+}
+
+/// The walk passes through what is pending for these nodes, and through them, as far as it is worth while.
+pub(super) fn pass(
+    (world, session): (&World, &mut Session<World>),
+    nodes: &[u32],
+    walk: &mut Walk,
+) -> Passed {
+    let (mut passed, mut events) = (Passed { cost: 0, last: 0 }, 0);
+    for &node in nodes {
+        let mut pending = session.pending([node]);
+        events += pending.len() as u64;
+        passed.last = node;
+        pass_one((world, session), (node, &mut pending), walk);
+        if !walk.goes_on() {
+            break;
+        }
+    }
+    passed.cost = events + walk.passed_by() as u64 / 16;
+    passed
+}
+
+/// Passes through all of a state that recurs and moves it by as many periods; returns what is pending then.
+pub(super) fn moved(
+    (world, session): (&World, &mut Session<World>),
+    walk: &mut Walk,
+    periods: u64,
+) -> Vec<Pending<Message>> {
+    walk.begin_to_move(periods);
+    let (mut all, time) = (Vec::new(), walk.time_moved());
+    for node in 0..session.nodes() {
+        let mut pending = session.pending([node]);
+        pass_one((world, session), (node, &mut pending), walk);
+        if walk.has_successors() {
+            // There may be many of them.
+            hand_in(world, node, session.node(node));
+        }
+        for event in pending.iter_mut().filter(|event| is_alarm(&event.payload)) {
+            event.due.at += time;
+            event.payload.follow(node, walk);
+        }
+        all.append(&mut pending);
+    }
+    all
+}
+
+/// Passes through what is pending for a node, and through the node.
+fn pass_one(
+    (world, session): (&World, &mut Session<World>),
+    (node, pending): (u32, &mut [Pending<Message>]),
+    walk: &mut Walk,
+) {
+    walk.exact(node);
     let events = pending.iter_mut().filter(|event| !is_alarm(&event.payload));
-    for Pending { node, due, payload } in events {
-        walk.exact(u64::from(*node) << u32::BITS | u64::from(due.source));
-        match payload.is_at_a_fixed_time() {
+    for Pending { due, payload, .. } in events {
+        // There is no message without a place in the order of its node.
+        walk.exact(1 << u32::BITS | u64::from(due.source));
+        match stays(payload, walk) {
             true => walk.deadline(due.at),
             false => walk.time(&mut due.at),
         }
@@ -407,10 +576,5 @@ fn pass(session: &mut Session<World>, pending: &mut [Pending<Message>], nodes: &
         }
     }
     let now = session.reached();
-    for &node in nodes {
-        session.node(node).recur(now, walk);
-        if !walk.goes_on() {
-            return;
-        }
-    }
+    session.node(node).recur(world, (node, now), walk);
 }

@@ -109,6 +109,16 @@ impl Server {
         })
     }
 
+    /// Whether it follows a program.
+    pub(crate) fn follows_program(&self) -> bool {
+        self.work.is_program()
+    }
+
+    /// Its NICs, with their numbers as hosts of the network.
+    pub(crate) fn nics_mut(&mut self) -> impl Iterator<Item = (HostId, &mut Host)> {
+        self.nics.iter_mut().map(|nic| (nic.id, &mut nic.host))
+    }
+
     /// Sets at all ports when the load ends.
     pub(crate) fn note_drain(&mut self, until: Time) {
         self.nics.iter_mut().for_each(|nic| nic.host.nic.note_drain(until));

@@ -1,21 +1,23 @@
 //! How the state of a server recurs: what each field of it means to the [walk](netloom_units::recurrence).
 
-use std::collections::BinaryHeap;
+use std::hash::Hash;
 
 use netloom_units::Time;
-use netloom_units::recurrence::{Recur, Walk};
+use netloom_units::recurrence::Walk;
+use rustc_hash::FxHashMap;
 
 use crate::message::Message;
 use crate::server::nic_timers::{Timer, Timers};
-use crate::server::{Nic, Server};
+use crate::server::{Nic, Sending, Server};
 
 impl Server {
-    /// The server must have come to `now`. What its work has it do next is not looked at, as at a [host](crate::host::Host::recur).
-    pub(crate) fn recur(&mut self, now: Time, walk: &mut Walk) {
+    /// The server must have come to `now`. What its work has it do next is looked at where it is [at a host](crate::host::Host::recur). `hashes`: which NIC a message takes that its work gives none may
+    /// depend on its number.
+    pub(crate) fn recur(&mut self, now: Time, hashes: bool, walk: &mut Walk) {
         let Server {
-            number: _,
+            number,
             nics,
-            work: _,
+            work,
             upcoming: _,
             has_begun,
             next_message,
@@ -29,9 +31,20 @@ impl Server {
             last_event,
             calculated,
         } = self;
-        for Nic { id: _, host, timers, next } in nics {
-            host.recur(now, walk);
-            timers.recur(walk);
+        let origin = ORIGIN | *number;
+        if walk.has_successors() {
+            work.recur(origin, hashes, walk);
+        }
+        for Nic { id, host, timers, next } in nics {
+            host.recur((*id, now), Some(&*work), walk);
+            timers.recur(*id, walk);
+            if walk.has_successors() {
+                // A message and its parts have one number.
+                host.flows
+                    .iter()
+                    .flatten()
+                    .for_each(|flow| _ = walk.flow(origin, &mut flow.at.key.flow.clone()));
+            }
             walk.since(next);
             if !walk.goes_on() {
                 return;
@@ -46,24 +59,79 @@ impl Server {
         }
         walk.count(sending.len());
         walk.count(receiving.len());
-        walk.deadline(calculations.next().unwrap_or(Time::MAX));
+        if walk.has_successors() {
+            recur_by_number(
+                sending,
+                |&number| (origin, number),
+                |_, number| number,
+                walk,
+                |sending, walk| {
+                    let Sending { parts, group, whole: (bytes, rail) } = sending;
+                    walk.exact(*parts);
+                    walk.exact(*group);
+                    walk.exact(*bytes);
+                    walk.exact(*rail);
+                },
+            );
+            let named = |&(server, number): &(u32, u32)| (ORIGIN | server, number);
+            recur_by_number(
+                receiving,
+                named,
+                |(server, _), number| (server, number),
+                walk,
+                |missing, walk| {
+                    walk.exact(*missing);
+                },
+            );
+        }
+        calculations.recur(origin, walk);
         walk.count(events.len());
         walk.last(last_event);
-        walk.exact(calculated.unwrap_or(Time::MAX).0);
+        if walk.is_some(calculated)
+            && let Some(at) = calculated
+        {
+            walk.last(at);
+        }
     }
 }
 
-/// All of them are alarms of flows: those of the engine move with them.
-impl Recur for Timers {
-    fn recur(&mut self, walk: &mut Walk) {
+/// Messages are named by their server, which is another one than the host with the same number.
+const ORIGIN: u32 = 1 << 31;
+
+/// What is known of messages by their numbers, which move where others have succeeded them.
+fn recur_by_number<K: Copy + Ord + Hash, V>(
+    known: &mut FxHashMap<K, V>,
+    named: impl Fn(&K) -> (u32, u32),
+    renamed: impl Fn(K, u32) -> K,
+    walk: &mut Walk,
+    recur: impl Fn(&mut V, &mut Walk),
+) {
+    let mut all: Vec<(K, V)> = known.drain().collect();
+    all.sort_unstable_by_key(|&(key, _)| key);
+    for (key, mut value) in all {
+        let (origin, mut number) = named(&key);
+        walk.exact(origin);
+        walk.flow(origin, &mut number);
+        recur(&mut value, walk);
+        known.insert(renamed(key, number), value);
+    }
+}
+
+impl Timers {
+    /// All of them are alarms of flows: those of the engine move with them. The NIC is the host `id`.
+    fn recur(&mut self, id: u32, walk: &mut Walk) {
         let Timers { waiting, set: _ } = self;
         if !waiting.iter().all(|timer| matches!(timer.message, Message::FlowTimer { .. })) {
             walk.refuse("servers of several NICs whose ACKs or interrupts wait");
         }
         let moved = walk.time_moved();
         if moved > Time::ZERO {
-            let timers = std::mem::take(waiting).into_iter();
-            *waiting = timers.map(|timer| Timer { at: timer.at + moved, ..timer }).collect::<BinaryHeap<_>>();
+            let mut timers = std::mem::take(waiting).into_vec();
+            for Timer { at, message, .. } in &mut timers {
+                *at += moved;
+                message.follow(id, walk);
+            }
+            *waiting = timers.into();
         }
     }
 }

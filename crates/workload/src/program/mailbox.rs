@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use netloom_units::recurrence::Walk;
+
 use super::{ANY, Op, RankProgram};
 
 /// Receives that wait for messages, and messages that wait for receives.
@@ -108,6 +110,41 @@ impl Mailbox {
         !self.early.is_empty() && self.early.remove(&(channel, *expected))
     }
 
+    /// [Recurs](netloom_units::recurrence), but for [what is expected](Self::expected_mut), with operations counted from `first` on.
+    pub(super) fn recur(&self, first: u32, walk: &mut Walk, mut queue: impl FnMut(&Queue, &mut Walk)) {
+        let Mailbox { expected: _, early, waiting } = self;
+        if !early.is_empty() {
+            walk.pass_over();
+        }
+        match waiting {
+            Waiting::ByChannel(channels) => {
+                for Channel { posted, arrived } in channels {
+                    walk.exact(*arrived);
+                    queue(posted, walk);
+                }
+            }
+            Waiting::Ordered { posted, arrived } => {
+                walk.count(posted.len());
+                posted.iter().for_each(|op| walk.exact(op - first));
+                walk.count(arrived.len());
+                arrived.iter().for_each(|&channel| walk.exact(channel));
+            }
+        }
+    }
+
+    /// Per inbound channel: the place in the order of sending of the message that is accepted next.
+    pub(super) fn expected_mut(&mut self) -> &mut [u32] {
+        &mut self.expected
+    }
+
+    /// All operations that wait are those that are `by` later.
+    pub(super) fn shift(&mut self, by: u32) {
+        match &mut self.waiting {
+            Waiting::ByChannel(channels) => channels.iter_mut().for_each(|channel| channel.posted.shift(by)),
+            Waiting::Ordered { posted, .. } => posted.iter_mut().for_each(|op| *op += by),
+        }
+    }
+
     /// The receive for the message of a channel whose turn has come; without one the message waits.
     pub(super) fn accept(&mut self, rank: &RankProgram, channel: u32, links: &mut [u32]) -> Option<u32> {
         match &mut self.waiting {
@@ -143,6 +180,20 @@ pub(super) struct Queue {
 
 impl Queue {
     pub(super) const EMPTY: Queue = Queue { head: ANY, tail: ANY };
+
+    /// The operations in it, in their order.
+    pub(super) fn iter<'a>(&self, links: &'a [u32]) -> impl Iterator<Item = u32> + use<'a> {
+        let next = |op: u32| (op != ANY).then_some(op);
+        std::iter::successors(next(self.head), move |&op| next(links[op as usize]))
+    }
+
+    /// All operations in it are those that are `by` later; the caller sees to the links.
+    pub(super) fn shift(&mut self, by: u32) {
+        if self.head != ANY {
+            self.head += by;
+            self.tail += by;
+        }
+    }
 
     pub(super) fn is_empty(&self) -> bool {
         self.head == ANY

@@ -42,7 +42,7 @@ pub(crate) use job::{JobRank, PlacedJob};
 pub use observer::{Activity, ActivityKind, CollectiveLog, Notes, RankLog, RoundLog, Wait};
 pub use operations::{OperationKind, OperationLog};
 pub(crate) use rank::RankWork;
-pub(crate) use runner::{Runner, Slowness};
+pub(crate) use runner::{Runner, Slowness, name_of_operations};
 pub(crate) use stall::describe;
 
 use std::sync::Arc;
@@ -88,7 +88,7 @@ pub(crate) enum OpKind {
 }
 
 /// One operation, 24 bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Op {
     /// Bytes of a message, picoseconds of a calculation.
     value: u64,

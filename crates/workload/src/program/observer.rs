@@ -12,6 +12,7 @@
 //! it runs; so these intervals are kept, each with that message ([`Wait`]).
 
 use netloom_topology::HostId;
+use netloom_units::recurrence::{Walk, times};
 use netloom_units::{Bytes, Time, narrow};
 
 use super::operations::OperationLog;
@@ -251,6 +252,44 @@ impl Observer {
     pub(super) fn finish(&mut self, end: Time) -> RankLog {
         self.note(end.max(self.since));
         std::mem::take(&mut self.log)
+    }
+
+    /// [Recurs](netloom_units::recurrence): what it notes in a period is noted again, and `moved` says by how much the number of a message from some host moves.
+    pub(super) fn recur(&mut self, walk: &mut Walk, moved: impl Fn(HostId, u32, &Walk) -> u32) {
+        let Observer { log, state, since, computing, sending, arrived, keeps_activities } = self;
+        let RankLog { job: _, rank: _, rounds, waits, collectives, activities: _, operations: _ } = log;
+        if *keeps_activities {
+            walk.refuse("what is kept of the activities of ranks");
+        }
+        if arrived.is_some() {
+            walk.pass_over();
+        }
+        walk.exact(*state as u8);
+        walk.last(since);
+        walk.exact(*computing);
+        walk.exact(*sending);
+        walk.count(rounds.len());
+        walk.count(collectives.len());
+        if let Some(RoundLog { start, end, computing, sending, blocked, bytes, messages }) = rounds.last_mut()
+        {
+            walk.exact(start.0);
+            walk.exact(end.unwrap_or(Time::MAX).0);
+            [computing, sending, blocked].into_iter().for_each(|time| walk.sum_time(time));
+            walk.sum(&mut bytes.0);
+            walk.sum(messages);
+        }
+        if let Some(CollectiveLog { end, .. }) = collectives.last() {
+            walk.exact(end.unwrap_or(Time::MAX).0);
+        }
+        let Some(new) = walk.log(waits.len()) else { return };
+        for period in 1..=walk.periods_to_move() {
+            for place in new.clone() {
+                let Wait { round, from, until, src, number } = waits[place];
+                let later = walk.period() * period;
+                let number = number.wrapping_add(times(moved(src, number, walk), period));
+                waits.push(Wait { round, from: from + later, until: until + later, src, number });
+            }
+        }
     }
 
     /// Adds the time since the last note to what the rank did.

@@ -1,6 +1,11 @@
 //! One rank's progress through its program.
 
+mod recur;
+
+pub(crate) use recur::name_of_operations;
+
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 use netloom_topology::HostId;
@@ -24,6 +29,8 @@ pub(crate) struct Runner {
     rounds_left: u32,
     /// Operations of this round that have not finished.
     left: u32,
+    /// In this round: of those before, all have finished; of those from the second one on, none has begun, nor has any been that it waits for.
+    window: Range<u32>,
     /// Per operation: how many others it waits for; once it is ready the next in the queue it stands in (the count is
     /// no longer needed); [`FINISHED`] in the end.
     state: Box<[u32]>,
@@ -55,6 +62,11 @@ pub(crate) enum Slowness {
 }
 
 impl Slowness {
+    /// Whether it is another one each time.
+    fn is_drawn(&self) -> bool {
+        matches!(self, Slowness::Drawn(..))
+    }
+
     /// How long a calculation takes.
     pub(super) fn stretch(&mut self, duration: Time) -> Time {
         let millionths = match self {
@@ -130,6 +142,7 @@ impl Runner {
             start,
             rounds_left: placed.program.rounds,
             left: 0,
+            window: 0..0,
             state: vec![0; program.ops.len()].into(),
             ready: VecDeque::new(),
             cpus: vec![Cpu { busy: false, queue: Queue::EMPTY }; program.cpus.into()].into(),
@@ -309,6 +322,7 @@ impl Runner {
         self.state.fill(0);
         program.dependents.iter().for_each(|d| self.state[(d & !super::ON_START) as usize] += 1);
         self.ready.extend((0..self.left).filter(|&op| self.state[op as usize] == 0));
+        self.window = 0..self.ready.back().map_or(0, |last| last + 1);
     }
 
     /// The part in a collective to which an operation belongs.
@@ -481,6 +495,7 @@ impl Runner {
     fn release(&mut self, op: u32, started: bool) {
         let program = &self.placed.program.ranks[self.rank as usize];
         for later in program.dependents(op, started) {
+            self.window.end = self.window.end.max(later + 1);
             let waits = &mut self.state[later as usize];
             *waits -= 1;
             if *waits == 0 {

@@ -1,0 +1,183 @@
+//! Steps of programs that are the same: skipped as [what recurs within one](super::skip).
+//!
+//! In each step of a ring every host sends the next message to the same host as before. So what the step before has done it does again, with messages of other numbers: their senders and
+//! receivers have succeeded those of the step before, and programs are as many operations further on. Where packets have one path only, nothing depends on these numbers. States are
+//! compared where the first packet of a message arrives, always between the same two hosts. What is kept of messages that have ended is kept again for each step that is skipped.
+
+use netloom_engine::{Pending, Session};
+use netloom_fabric::PacketKind;
+use netloom_topology::HostId;
+use netloom_units::Time;
+use netloom_units::recurrence::Walk;
+use rustc_hash::FxHashSet;
+
+use crate::message::Message;
+use crate::node::Node;
+use crate::path::labels;
+use crate::run::skip::{foreseen, moved, pass};
+use crate::world::World;
+
+/// Two hosts of which one sends messages to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pair {
+    /// Where they arrive, and the host from which they come.
+    pub(super) node: u32,
+    pub(super) src: u32,
+}
+
+impl Pair {
+    /// Whether the first packet of a message arrives.
+    pub(super) fn begins_by(self, event: &Pending<Message>) -> bool {
+        matches!(&event.payload, Message::Packet(packet) if packet.kind == PacketKind::Data && packet.seq == 0
+            && event.node == self.node && packet.src == self.src)
+    }
+}
+
+/// The search for a state that recurs with other messages.
+#[derive(Default)]
+pub(super) struct Steps {
+    /// The messages at whose beginning states are compared.
+    pair: Option<Pair>,
+    /// How often none has begun in time, and how many jumps are let pass until the next one is awaited.
+    misses: u32,
+    pause: u32,
+    noted: Option<Noted>,
+    /// How often it has been compared, and how often that is done before another state is noted.
+    compared: u32,
+    limit: u32,
+    is_over: bool,
+}
+
+/// The state that is compared with those at which later jumps land.
+struct Noted {
+    walk: Walk,
+    messages: u64,
+    tally: u64,
+    handed_in: (u64, u64),
+}
+
+/// States to compare with one that has been noted, at most: what steps alternate between.
+const MOST_STEPS: u32 = 64;
+
+/// The binary logarithm of the jumps that are let pass, at most.
+const MOST_MISSES: u32 = 8;
+
+impl Steps {
+    /// The messages to be awaited after a jump; those of `pair` if there is no reason for others.
+    pub(super) fn pair(&mut self, world: &World, session: &mut Session<World>, pair: Pair) -> Option<Pair> {
+        if self.pair.is_none() && !self.is_over {
+            self.is_over = !(0..session.nodes()).any(|node| session.node(node).follows_program())
+                || !takes_one_path(world, session);
+        }
+        self.pause = self.pause.saturating_sub(1);
+        if self.is_over || self.pause > 0 {
+            return None;
+        }
+        Some(*self.pair.get_or_insert(pair))
+    }
+
+    /// None has begun.
+    pub(super) fn miss(&mut self) {
+        (self.pair, self.noted) = (None, None);
+        self.misses += 1;
+        self.pause = 1 << self.misses.min(MOST_MISSES);
+    }
+
+    /// A message begins: compares the state with the one that was noted, and goes on by as many periods as are known to be the same. Returns the time and the messages that this has skipped.
+    pub(super) fn look(
+        &mut self,
+        world: &World,
+        session: &mut Session<World>,
+        end: Time,
+        spent: &mut u64,
+    ) -> (Time, u64) {
+        let nothing = (Time::ZERO, 0);
+        if self.is_over || world.servers.as_ref().is_some_and(|servers| servers.has_notes()) {
+            return nothing;
+        }
+        self.misses = 0;
+        let now = session.reached();
+        let nodes: Vec<u32> = (0..session.nodes()).collect();
+        if let Some(noted) = &mut self.noted {
+            self.compared += 1;
+            noted.walk.begin_to_compare(now);
+            *spent += pass((world, session), &nodes, &mut noted.walk).cost;
+            // What has been handed in is not there any more to be handed in again.
+            if noted.walk.recurs() && noted.handed_in == handed_in(world) && takes_one_path(world, session) {
+                let periods = foreseen(&noted.walk, &session.pending(nodes.iter().copied()), now, end);
+                if periods > 0 {
+                    return self.jump(world, session, periods);
+                }
+            }
+            if self.compared < self.limit {
+                return nothing;
+            }
+        }
+        for &node in &nodes {
+            hand_in_all(world, node, session.node(node));
+        }
+        self.limit = (2 * self.limit).clamp(1, MOST_STEPS);
+        self.compared = 0;
+        let mut walk = Walk::note(now).with_successors();
+        *spent += pass((world, session), &nodes, &mut walk).cost;
+        self.is_over = walk.refusal().is_some();
+        let (messages, tally) = (session.messages(), session.tally());
+        self.noted = Some(Noted { walk, messages, tally, handed_in: handed_in(world) });
+        nothing
+    }
+
+    fn jump(&mut self, world: &World, session: &mut Session<World>, periods: u64) -> (Time, u64) {
+        let pair = self.pair;
+        let taken = std::mem::replace(self, Steps { pair, ..Steps::default() });
+        let Some(Noted { mut walk, messages, tally, .. }) = taken.noted else {
+            return (Time::ZERO, 0);
+        };
+        let (now, time) = (session.reached(), walk.period() * periods);
+        let messages = (session.messages() - messages) * periods;
+        let tally = (session.tally() - tally) * periods;
+        let pending = moved((world, session), &mut walk, periods);
+        session.jump(now + time, (messages, tally), &pending);
+        (time, messages)
+    }
+}
+
+/// How many flows have been handed in at their senders and receivers.
+fn handed_in(world: &World) -> (u64, u64) {
+    (world.recorder.sent.rows(), world.recorder.received.rows())
+}
+
+/// Hands in what a node knows of flows that have ended, if there are many of them.
+pub(super) fn hand_in(world: &World, node: u32, state: &mut Node) {
+    for (id, host) in state.hosts_mut(node) {
+        host.hand_in_many(world, id);
+        host.receivers.hand_in_many(&world.recorder.received);
+    }
+}
+
+/// The same however few there are.
+fn hand_in_all(world: &World, node: u32, state: &mut Node) {
+    for (id, host) in state.hosts_mut(node) {
+        if !host.sent.is_empty() {
+            host.hand_in(world, id);
+        }
+        host.receivers.hand_in_now(&world.recorder.received);
+    }
+}
+
+/// Whether there is one path only for each flow that sends or has ended since the last ones were handed in, and for its answers. Else which one they take may depend on their numbers.
+fn takes_one_path(world: &World, session: &mut Session<World>) -> bool {
+    if !world.forwarding.is_minimal() {
+        return false;
+    }
+    let mut ends: FxHashSet<(HostId, HostId)> = FxHashSet::default();
+    for node in 0..session.nodes() {
+        for (id, host) in session.node(node).hosts_mut(node) {
+            ends.extend(host.flows.iter().flatten().map(|flow| (id, flow.dst)));
+            ends.extend(host.sent.iter().map(|sent| (id, sent.dst())));
+        }
+    }
+    let table = world.forwarding.table();
+    let one =
+        |src, dst| world.network.edge_switch(src) != src && labels(&world.network, table, src, dst) == 1;
+    ends.into_iter().all(|(src, dst)| one(src, dst) && one(dst, src))
+}
