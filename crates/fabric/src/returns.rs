@@ -271,7 +271,7 @@ mod tests {
         let mut returns = Returns::new(2, 1, 300);
         let mut given = 0;
         for at in 0..100_000 {
-            returns.note(at as u16 % 2, 0, Time(at), 100);
+            returns.note(u16::from(at % 2 == 1), 0, Time(at), 100);
             returns.give_back(Time(at), |_, _, _, bytes| given += u64::from(bytes));
         }
         assert!(returns.left.len() <= MOST_NOTED + 1, "{}", returns.left.len());

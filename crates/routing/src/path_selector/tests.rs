@@ -1001,7 +1001,7 @@ fn counted(
     match switch.selector.assign(header, arrival, Time(sent + 10)) {
         Assigned::Kept(hop) => hop,
         assigned => {
-            switch.selector.begin_flowcut(assigned, packet, candidates, arrival, view, &mut switch.random)
+            switch.selector.begin_flowcut((assigned, arrival), packet, candidates, view, &mut switch.random)
         }
     }
 }

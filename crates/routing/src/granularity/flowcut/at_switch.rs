@@ -28,10 +28,9 @@ impl SwitchPathSelector {
     /// The hop of a data packet that keeps no way.
     pub fn begin_flowcut(
         &mut self,
-        assigned: Assigned,
+        (assigned, arrival): (Assigned, Arrival),
         packet: PacketContext<'_>,
         candidates: Candidates<'_>,
-        arrival: Arrival,
         mut view: impl View,
         random: &mut impl Rng,
     ) -> Hop {

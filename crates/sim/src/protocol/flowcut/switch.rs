@@ -102,7 +102,7 @@ impl Switch {
         let place = Place { here: id, row: *row };
         let context = PacketContext { forwarding, place, header: &header };
         let view = PortsAt { ports, reports: protocols.reports.as_deref(), ctx: ctx.again() };
-        take(packet, path_selector.begin_flowcut(assigned, context, candidates, arrival, view, draws))
+        take(packet, path_selector.begin_flowcut((assigned, arrival), context, candidates, view, draws))
     }
 
     /// Acknowledges a packet to the switches before this one: to all of them along its path, or to the first one along any path.
