@@ -42,7 +42,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     })?;
 
     let stop = interrupt::flag();
-    let threads = args.threads.map_or_else(|| idle_threads(ready.hosts + ready.switches), usize::from);
+    let threads = match args.threads {
+        Some(threads) => usize::from(threads),
+        // The search stops the run often, and several threads have to be gathered each time: that takes longer than they save.
+        None if ready.simulation.may_skip() => 1,
+        None => idle_threads(ready.hosts + ready.switches),
+    };
     let mut line = RunLine::new(ready.total_messages, scenario.measure.until, args.quiet);
     let result = finish(scenario, ready, threads, &writer, |progress| {
         line.update(progress);
