@@ -193,18 +193,16 @@ impl Returns {
     #[cold]
     #[expect(clippy::cast_possible_truncation, reason = "as in `note`")]
     fn compact(&mut self) {
-        let mut left = Vec::new();
+        let all = std::mem::take(&mut self.left);
         for account in self.accounts.iter_mut().filter(|account| account.first != NONE) {
-            let rest: Vec<Left> = account.since(&self.left).copied().collect();
-            account.first = left.len() as u32;
-            for one in rest {
-                let next = left.len() as u32 + 1;
-                left.push(Left { next, ..one });
+            let first = self.left.len() as u32;
+            for one in account.since(&all) {
+                let next = self.left.len() as u32 + 1;
+                self.left.push(Left { next, ..*one });
             }
-            account.last = left.len() as u32 - 1;
-            left[account.last as usize].next = NONE;
+            (account.first, account.last) = (first, self.left.len() as u32 - 1);
+            self.left[account.last as usize].next = NONE;
         }
-        self.left = left;
     }
 
     /// Bytes that have left a buffer and not gone back.

@@ -3,7 +3,7 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{Credit, Departure, Packet, Wire};
 use netloom_topology::PortId;
-use netloom_units::recurrence::{Walk, times};
+use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Time};
 
 use crate::protocol::{Timer, says_seq};
@@ -74,10 +74,8 @@ impl Message {
 
     /// An alarm of a flow of the host `id` becomes that of the flow that takes its place, if one does.
     pub(crate) fn follow(&mut self, id: u32, walk: &Walk) {
-        if let Message::FlowTimer { flow, .. } = self
-            && let Some(moved) = walk.succession(id, *flow)
-        {
-            *flow = flow.wrapping_add(times(moved, walk.periods_to_move()));
+        if let Message::FlowTimer { flow, .. } = self {
+            *flow = walk.successor(id, *flow, walk.periods_to_move());
         }
     }
 

@@ -595,7 +595,7 @@ impl Recovery {
         self.departures.get(packet.departure.wrapping_sub(self.first) as usize).map(|departure| departure.at)
     }
 
-    /// Whether something is under way, and surely no timer expires before `time`: packets are given up by timeouts alone, and the shortest ends no earlier.
+    /// Whether something is under way and no timer can expire before `time`: packets are given up by timeouts alone, and the shortest ends no earlier. `false` where that takes more to find out.
     #[inline(always)]
     pub(crate) fn is_quiet_until(&self, transport: &Transport, time: Time) -> bool {
         let Some(oldest) = self.departures.front() else { return false };

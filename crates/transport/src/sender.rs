@@ -113,7 +113,6 @@ pub struct Sender {
     /// What it may do once its SYN is acknowledged.
     opening: Option<Box<Opening>>,
     learns: bool,
-    has_deadlines: bool,
     /// Where losses are found without trimming.
     sleek: Option<Box<sleek::State>>,
     /// What it has done so far.
@@ -149,7 +148,6 @@ impl Sender {
             asked,
             opening,
             learns,
-            has_deadlines,
             sleek,
             counts,
         } = self;
@@ -166,7 +164,7 @@ impl Sender {
         {
             recovery.recur(flow, walk);
         }
-        [*at_once, *asks, *learns, *has_deadlines].into_iter().for_each(|is| walk.exact(is));
+        [*at_once, *asks, *learns].into_iter().for_each(|is| walk.exact(is));
         if asked.is_some() {
             walk.refuse("a sender that asks for credit");
         }
@@ -201,7 +199,6 @@ impl Sender {
         let shaping = transport.shaping.facts();
         let is_shaped = shaping.spacing != Spacing::None || shaping.stretching.is_some();
         let learns = recovery.is_some() || control.learns() || is_shaped;
-        let has_deadlines = recovery.is_some() || control.has_timers();
         Sender {
             content,
             next: 0,
@@ -217,7 +214,6 @@ impl Sender {
             asked: None,
             opening: None,
             learns,
-            has_deadlines,
             sleek: transport.reliability.sleek().map(|_| Box::default()),
             counts: SendCounts::default(),
         }
@@ -651,10 +647,10 @@ impl Sender {
     /// Whether there may be a [deadline](Self::deadline) some day.
     #[inline(always)]
     pub fn has_deadlines(&self) -> bool {
-        self.has_deadlines
+        self.recovery.is_some() || self.control.has_timers()
     }
 
-    /// The [deadline](Self::deadline) if it is before `timer`. It is asked for at each packet and each ACK, and a timeout is seldom so near: then it need not be known.
+    /// The [deadline](Self::deadline) if it is before `timer`. Asked for at each packet and each ACK. Nearly always the timer fires before the shortest timeout could end, and the deadline is not computed.
     #[inline(always)]
     pub fn deadline_before(&self, transport: &Transport, timer: Time) -> Option<Time> {
         if let Some(recovery) = &self.recovery

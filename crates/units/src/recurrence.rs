@@ -48,7 +48,7 @@ pub struct Walk {
     /// Whether flows may have been succeeded by others, and by how much the number of each has moved.
     has_successors: bool,
     successors: FxHashMap<u64, u32>,
-    /// Flows of which it is not seen where they end by how much their numbers move.
+    /// Flows that have ended; by how much their numbers move has to be found elsewhere in the walk.
     ended: Vec<u64>,
     /// The walk is at a flow that has succeeded another one.
     is_at_successor: bool,
@@ -324,7 +324,7 @@ impl Walk {
         let moved = seq.wrapping_sub(noted as u32);
         match self.step {
             // Of a flow's numbers that go round some may be near the end.
-            Step::Move(periods) => *seq = seq.wrapping_add(moved.wrapping_mul(periods as u32)),
+            Step::Move(periods) => *seq = moved_on(*seq, moved, periods),
             _ => self.differs |= moved != self.moved_by(flow, moved),
         }
     }
@@ -374,13 +374,13 @@ impl Walk {
         let Some(noted) = self.next(u64::from(*number)) else { return false };
         let moved = number.wrapping_sub(noted as u32);
         match self.step {
-            Step::Move(periods) => *number = number.wrapping_add(moved.wrapping_mul(periods as u32)),
+            Step::Move(periods) => *number = moved_on(*number, moved, periods),
             _ => self.succeed(src, *number, moved),
         }
         moved != 0
     }
 
-    /// A flow from `src` of this number has ended in the period, and is followed by one whose number is by so much larger in the next one; or it has been met.
+    /// A flow from `src` of this number has ended in the period, and is followed in the next one by a flow whose number is larger by `moved`; or such a flow has been met.
     pub fn succeed(&mut self, src: u32, number: u32, moved: u32) {
         let name = name(src, number);
         self.differs |= *self.successors.entry(name).or_insert(moved) != moved;
@@ -389,7 +389,7 @@ impl Walk {
         }
     }
 
-    /// The same, where it is not seen by how much: somewhere else it has to be.
+    /// The same, where it is not known by how much: that has to be found elsewhere in the walk.
     pub fn succeed_as_elsewhere(&mut self, src: u32, number: u32) {
         self.ended.push(name(src, number));
     }
@@ -415,9 +415,9 @@ impl Walk {
         }
     }
 
-    /// By how much the number of a flow from `src` moves in a period, of a flow that the walk has met.
-    pub fn succession(&self, src: u32, number: u32) -> Option<u32> {
-        self.successors.get(&name(src, number)).copied()
+    /// The number of the flow that stands in the place of this one from `src` `periods` later: the same number if the walk has met no successor of it.
+    pub fn successor(&self, src: u32, number: u32, periods: u64) -> u32 {
+        moved_on(number, self.successors.get(&name(src, number)).copied().unwrap_or(0), periods)
     }
 
     /// By how much the [sequence numbers](Self::seq) of this name have moved.
@@ -457,13 +457,14 @@ impl Walk {
     }
 }
 
-/// By how much a number moves in some periods.
+/// A number that has moved by `moved` in each of some periods.
+#[inline]
 #[expect(
     clippy::cast_possible_truncation,
     reason = "numbers of flows have 32 bits, and go round as sequence numbers do"
 )]
-pub fn times(moved: u32, periods: u64) -> u32 {
-    moved.wrapping_mul(periods as u32)
+pub fn moved_on(number: u32, moved: u32, periods: u64) -> u32 {
+    number.wrapping_add(moved.wrapping_mul(periods as u32))
 }
 
 /// The name of a flow.

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let stop = interrupt::flag();
     let threads = match args.threads {
         Some(threads) => usize::from(threads),
-        // The search stops the run often, and several threads have to be gathered each time: that takes longer than they save.
+        // The search pauses the run often, and starting several threads after each pause takes longer than they save.
         None if ready.simulation.may_skip() => 1,
         None => idle_threads(ready.hosts + ready.switches),
     };

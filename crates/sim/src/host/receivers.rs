@@ -6,7 +6,7 @@ use netloom_record::{ReceiverRecord, SeriesWriter};
 use netloom_routing::FlowKey;
 use netloom_transport::{Receiver, Seen};
 use netloom_units::memory::push_few;
-use netloom_units::recurrence::{Recur, Walk, times};
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Time, narrow, prefetch_whole};
 use rustc_hash::FxHashMap;
 
@@ -264,8 +264,7 @@ impl Receivers {
             for place in new.clone() {
                 let mut later = done[place].clone();
                 let FlowKey { src, flow } = later.key;
-                let moved = walk.succession(src, flow).unwrap_or_default();
-                later.key.flow = flow.wrapping_add(times(moved, period));
+                later.key.flow = walk.successor(src, flow, period);
                 if later.completed != Time::MAX {
                     later.completed += walk.period() * period;
                 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use netloom_fabric::{Packet, flow_number};
 use netloom_units::Time;
-use netloom_units::recurrence::{Recur, Walk, times};
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_workload::HostWork;
 
 use crate::host::coalescing::Interrupts;
@@ -135,7 +135,7 @@ fn follow(sent: &mut Vec<Sent>, ended: Range<usize>, (id, work): (u32, &HostWork
     if walk.periods_to_move() == 0 {
         for Sent { flow, .. } in &sent[ended] {
             match work.succession(*flow, walk) {
-                // Nobody knows what follows.
+                // It is not known which flow follows.
                 0 => walk.pass_over(),
                 moved => walk.succeed(id, *flow, moved),
             }
@@ -144,8 +144,8 @@ fn follow(sent: &mut Vec<Sent>, ended: Range<usize>, (id, work): (u32, &HostWork
     }
     for period in 1..=walk.periods_to_move() {
         for place in ended.clone() {
-            let moved = walk.succession(id, sent[place].flow).unwrap_or_default();
-            sent.push(sent[place].later(times(moved, period), walk.period() * period));
+            let flow = walk.successor(id, sent[place].flow, period);
+            sent.push(sent[place].later(flow, walk.period() * period));
         }
     }
 }

@@ -70,10 +70,10 @@ impl Sent {
         }
     }
 
-    /// One with a higher number to which all the same happens some time later.
-    pub(crate) fn later(&self, number: u32, time: Time) -> Self {
+    /// Another flow to which all the same happens some time later.
+    pub(crate) fn later(&self, flow: u32, time: Time) -> Self {
         let ended = if self.has_ended() { self.ended + time } else { self.ended };
-        Sent { flow: self.flow.wrapping_add(number), start: self.start + time, ended, ..self.clone() }
+        Sent { flow, start: self.start + time, ended, ..self.clone() }
     }
 
     /// To which host it went.

@@ -144,7 +144,7 @@ impl Simulation {
         sink: &mut dyn Sink,
     ) -> Result<Finished, RunError> {
         let obstacle = if self.skips { self.skips_nothing_because_of() } else { None };
-        let skips = self.may_skip();
+        let skips = self.skips && obstacle.is_none();
         let mut skipped =
             self.skips.then(|| Skipped { obstacle: obstacle.map(str::to_owned), ..Skipped::default() });
         let Simulation { world, measure, named_channels, groups, nodes, .. } = self;

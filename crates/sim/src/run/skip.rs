@@ -166,12 +166,19 @@ enum Stage {
         noted: Option<Noted>,
         marks: u32,
         next: u32,
-        /// How often they have not recurred after so many marks, and since when it is tried.
+        /// Series of marks in which they have not recurred, and when the first one began.
         failures: u32,
         since: Time,
     },
     /// These recur after `period` marks: everything is compared after that number of marks.
     All { reference: Reference, watched: Vec<u32>, noted: Option<Noted>, period: u32, marks: u32, tries: u32 },
+}
+
+impl Stage {
+    /// Nothing has been noted of these nodes yet.
+    fn few(reference: Reference, watched: Vec<u32>, now: Time) -> Self {
+        Stage::Few { reference, watched, noted: None, marks: FIRST_MARKS, next: 0, failures: 0, since: now }
+    }
 }
 
 /// The state that is compared with those at the marks behind it.
@@ -193,7 +200,7 @@ struct Search {
     /// How long it goes on until the next attempt.
     gap: Time,
     stage: Stage,
-    /// When the flow of the attempt was chosen, or a packet of it came last, and how long the next one may take.
+    /// When the flow of the attempt was chosen, or a packet of it came last; the end of a pause between two series of marks. And how long the next packet may take.
     seen: Time,
     patience: Time,
     /// What may be spent, and has been.
@@ -234,11 +241,9 @@ impl Search {
         if !self.has_credit(session) {
             return self.give_up(now);
         }
-        if let Stage::Step { pair, at } = self.stage {
-            return self.await_step(world, session, (pair, at));
-        }
         let (reference, pending) = match self.stage {
-            Stage::Rest | Stage::Step { .. } => {
+            Stage::Step { pair, at } => return self.await_step(world, session, (pair, at)),
+            Stage::Rest => {
                 let pending = session.pending(0..session.nodes());
                 self.spent += u64::from(session.nodes()) + pending.len() as u64;
                 let Some((reference, left)) = longest(world, session, &pending) else {
@@ -252,15 +257,7 @@ impl Search {
                     };
                 }
                 let watched = reference.ends().to_vec();
-                self.stage = Stage::Few {
-                    reference,
-                    watched,
-                    noted: None,
-                    marks: FIRST_MARKS,
-                    next: 0,
-                    failures: 0,
-                    since: now,
-                };
+                self.stage = Stage::few(reference, watched, now);
                 self.seen = now;
                 (reference, session.pending(reference.ends()))
             }
@@ -306,9 +303,7 @@ impl Search {
             Some(first) if first == now => {
                 let (time, hops) = self.steps.look(world, session, self.end, &mut self.spent);
                 if hops > 0 {
-                    self.skipped.jumps += 1;
-                    self.skipped.time_ps += time.0;
-                    self.skipped.packet_hops += hops;
+                    self.note_jump(time, hops);
                 }
             }
             None if now - at > self.lookahead * PATIENCE => self.steps.miss(),
@@ -390,15 +385,7 @@ impl Search {
                 let mut watched = std::mem::take(watched);
                 watched.push(last);
                 let reference = *reference;
-                self.stage = Stage::Few {
-                    reference,
-                    watched,
-                    noted: None,
-                    marks: FIRST_MARKS,
-                    next: 0,
-                    failures: 0,
-                    since: now,
-                };
+                self.stage = Stage::few(reference, watched, now);
                 return self.look_at_few(world, session);
             }
             // The whole may have a period that is several times that of the few.
@@ -426,15 +413,20 @@ impl Search {
         let messages = (session.messages() - messages) * periods;
         let pending = moved((world, session), &mut walk, periods);
         session.jump(now + time, (messages, 0), &pending);
-        self.skipped.jumps += 1;
-        self.skipped.time_ps += time.0;
-        self.skipped.packet_hops += messages;
+        self.note_jump(time, messages);
         self.gap = self.lookahead * FIRST_GAP;
         self.patience = self.lookahead * PATIENCE;
         self.next = now + time + self.gap;
         if let Some(pair) = self.steps.pair(world, session, reference.pair()) {
             self.begin_to_await(pair, now + time);
         }
+    }
+
+    /// The run has skipped this much.
+    fn note_jump(&mut self, time: Time, packet_hops: u64) {
+        self.skipped.jumps += 1;
+        self.skipped.time_ps += time.0;
+        self.skipped.packet_hops += packet_hops;
     }
 
     /// From `at` on the next message is awaited.

@@ -12,7 +12,7 @@
 //! it runs; so these intervals are kept, each with that message ([`Wait`]).
 
 use netloom_topology::HostId;
-use netloom_units::recurrence::{Walk, times};
+use netloom_units::recurrence::{Walk, moved_on};
 use netloom_units::{Bytes, Time, narrow};
 
 use super::operations::OperationLog;
@@ -286,7 +286,7 @@ impl Observer {
             for place in new.clone() {
                 let Wait { round, from, until, src, number } = waits[place];
                 let later = walk.period() * period;
-                let number = number.wrapping_add(times(moved(src, number, walk), period));
+                let number = moved_on(number, moved(src, number, walk), period);
                 waits.push(Wait { round, from: from + later, until: until + later, src, number });
             }
         }
