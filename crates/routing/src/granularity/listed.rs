@@ -12,7 +12,8 @@ pub(super) fn check_paths(paths: u32) -> Result<(), Invalid> {
     Invalid::unless((1..=MOST).contains(&paths), "paths", format!("1 to {MOST}"), paths)
 }
 
-/// The place of a path in a list of `count` paths, of which `at` gives the tags. In it they stand by their numbers, mostly one after the other.
+/// The place of a path in a list of `count` paths, of which `at` gives the tags. In it they stand by their numbers: paths and labels mostly one after the other, entropy values with
+/// gaps.
 #[inline]
 pub(super) fn place_of(tag: Tag, count: usize, at: impl Fn(usize) -> Tag) -> Option<usize> {
     if count == 0 {
@@ -22,5 +23,14 @@ pub(super) fn place_of(tag: Tag, count: usize, at: impl Fn(usize) -> Tag) -> Opt
     if guess < count && at(guess) == tag {
         return Some(guess);
     }
-    (0..count).find(|&place| at(place) == tag)
+    let (mut first, mut behind) = (0, count);
+    while first < behind {
+        let middle = first.midpoint(behind);
+        if at(middle).bits() < tag.bits() {
+            first = middle + 1;
+        } else {
+            behind = middle;
+        }
+    }
+    (first < count && at(first) == tag).then_some(first)
 }

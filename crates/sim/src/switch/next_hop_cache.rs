@@ -100,8 +100,8 @@ impl NextHopCache {
 /// Number of entries, as a power of two.
 const ENTRIES: u32 = 7;
 
-/// Lookups after which the miss rate is checked: enough that filling the entries alone makes it no more than a quarter.
-const CHECK_AFTER: usize = 512;
+/// Lookups after which the miss rate is checked: enough that filling the entries alone makes it no more than a half.
+const CHECK_AFTER: usize = 256;
 
 /// Batches for which the cache is then bypassed: many more than those in which that many packets come.
 const BYPASS: u16 = 4096;
