@@ -194,7 +194,9 @@ impl Error {
         let mut field: Vec<&str> = Vec::new();
         field.extend(Some(base).filter(|base| !base.is_empty()));
         field.extend(path.iter().map(String::as_str));
-        let owner = kind.map(|kind| format!(" of `{kind}`")).unwrap_or_default();
+        // Where `kind` itself is unknown, its value is no kind.
+        let has_kinds = !matches!(&what, What::UnknownField { found, .. } if found == "kind");
+        let owner = kind.filter(|_| has_kinds).map(|kind| format!(" of `{kind}`")).unwrap_or_default();
         let (message, help) = match &what {
             What::UnknownField { found, valid } if valid.is_empty() => {
                 (format!("unknown field `{}`{owner}", shorten(found)), Some("it has no fields".to_owned()))
@@ -202,7 +204,10 @@ impl Error {
             What::UnknownField { found, valid } => (
                 format!("unknown field `{}`{owner}", shorten(found)),
                 // Only a kind's own fields are known here; who misspelt `kind` has another kind's.
-                Some(suggest(found, valid.iter().map(String::as_str).chain(nearest(found, ["kind"])))),
+                Some(suggest(
+                    found,
+                    valid.iter().map(String::as_str).chain(nearest(found, ["kind"]).filter(|_| has_kinds)),
+                )),
             ),
             What::UnknownKind { axis, found, valid } => (
                 format!("there is no {axis} `{}`", shorten(found)),

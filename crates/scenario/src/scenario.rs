@@ -457,6 +457,12 @@ mod tests {
         assert_eq!(read("").unwrap().servers, None);
         let servers = read("servers = {}\n").unwrap().servers.unwrap();
         assert_eq!((servers.nics, servers.nic_selection), (8, netloom_workload::NicSelection::Stripe));
+        let problem = read("[servers.scale_up]\nkind = \"switch\"\n").unwrap_err().to_string();
+        assert!(
+            problem
+                .starts_with("s.toml:2:1: servers.scale_up.kind: unknown field `kind` (valid here: wiring, "),
+            "{problem}"
+        );
         let problems =
             read("[servers]\nrails = 2\nwiring = \"planes\"\nnic_selection = \"last-outstanding\"\n")
                 .unwrap_err();

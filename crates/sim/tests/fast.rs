@@ -112,6 +112,13 @@ fn nothing_is_skipped_beyond_a_flow_that_begins() {
 }
 
 #[test]
+fn what_comes_behind_a_long_silence_is_skipped() {
+    // As the first gradients of a step of training come behind all of its calculations.
+    let silent = flows("silent", &["0,3,40000000,20ms", "1,2,40000000,47ms", "2,3,40000000,47.1ms"]);
+    assert!(share(&crossbar(4), &ecmp(), &silent) > 0.9);
+}
+
+#[test]
 fn a_run_that_is_cut_short_ends_where_it_should() {
     let pattern = flows("cut", &["0,3,80000000,0ps", "1,3,80000000,0ps"]);
     for until in [1_234_567_890, 1_234_567_891, 2_000_000_000] {

@@ -54,6 +54,12 @@ const CREDIT: u64 = 50_000;
 /// What a pause costs by itself, in messages handled. The same on any number of threads, though it costs more on several: so is what is skipped.
 const PAUSE: u64 = 200;
 
+/// While no data arrive, the run pauses after one part in this number of the time for which none have: a step of training begins with calculations.
+const IDLE_SHARE: u64 = 64;
+
+/// What it may spend on such pauses before it has handled anything, in messages handled: some hundredths of a second.
+const IDLE_CREDIT: u64 = 1_000_000;
+
 /// And per node, as what it has received is taken up again.
 const PAUSE_OF_NODE: u64 = 8;
 
@@ -203,8 +209,11 @@ struct Search {
     /// When the flow of the attempt was chosen, or a packet of it came last; the end of a pause between two series of marks. And how long the next packet may take.
     seen: Time,
     patience: Time,
-    /// What may be spent, and has been.
+    /// Since when no data have arrived at any pause.
+    idle_since: Option<Time>,
+    /// What has been spent, and what of it while no data arrived, which counts by itself.
     spent: u64,
+    spent_idle: u64,
     skipped: Skipped,
     /// The search for steps that are the same.
     steps: Steps,
@@ -222,16 +231,24 @@ impl Search {
             stage: Stage::Rest,
             seen: Time::ZERO,
             patience: setup.lookahead * PATIENCE,
+            idle_since: None,
             spent: 0,
+            spent_idle: 0,
             skipped: Skipped::default(),
             steps: Steps::default(),
         }
     }
 
+    /// What may be spent because of what has been handled.
+    fn earned(&self, session: &Session<World>) -> u64 {
+        // Timers that wait count against messages: there may be more of them.
+        let handled = session.messages().wrapping_sub(self.skipped.packet_hops).cast_signed().max(0);
+        handled.cast_unsigned() / SHARE
+    }
+
     /// Whether there is something left to spend.
     fn has_credit(&self, session: &Session<World>) -> bool {
-        let handled = session.messages() - self.skipped.packet_hops;
-        self.spent < CREDIT + handled / SHARE + self.skipped.packet_hops / SHARE_OF_SKIPPED
+        self.spent < CREDIT + self.earned(session) + self.skipped.packet_hops / SHARE_OF_SKIPPED
     }
 
     /// The run has paused at the planned instant: examines the state there, and plans the next pause.
@@ -245,10 +262,11 @@ impl Search {
             Stage::Step { pair, at } => return self.await_step(world, session, (pair, at)),
             Stage::Rest => {
                 let pending = session.pending(0..session.nodes());
-                self.spent += u64::from(session.nodes()) + pending.len() as u64;
                 let Some((reference, left)) = longest(world, session, &pending) else {
-                    return self.give_up(now);
+                    return self.idle(session, &pending);
                 };
+                self.spent += u64::from(session.nodes()) + pending.len() as u64;
+                self.idle_since = None;
                 if left < FEWEST {
                     // What recurs may be whole steps.
                     return match self.steps.pair(world, session, reference.pair()) {
@@ -440,6 +458,20 @@ impl Search {
         self.stage = Stage::Rest;
         self.next = now.saturating_add(self.gap);
         self.gap = self.gap.saturating_add(self.gap).min(END_OF_TIME);
+    }
+
+    /// No data arrive: what comes then may recur however little has before.
+    fn idle(&mut self, session: &Session<World>, pending: &[Pending<Message>]) {
+        let now = session.reached();
+        self.spent -= self.pause_cost;
+        self.spent_idle += self.pause_cost + u64::from(session.nodes()) + pending.len() as u64;
+        if self.spent_idle > IDLE_CREDIT + self.earned(session) {
+            return self.give_up(now);
+        }
+        let since = *self.idle_since.get_or_insert(now);
+        let first = pending.iter().map(|event| event.due.at).min().unwrap_or(now);
+        self.gap = self.lookahead * FIRST_GAP;
+        self.next = first.max(now + Time((now - since).0 / IDLE_SHARE)).saturating_add(self.gap);
     }
 
     /// Nothing will recur.
