@@ -55,8 +55,8 @@ impl FastPath {
         matches!(self, FastPath::Hash | FastPath::Label | FastPath::Spray | FastPath::Decide)
     }
 
-    /// Whether choices may depend on the loads of ports.
-    pub fn looks_at_ports(self) -> bool {
+    /// Whether anything else than the packet or a draw says the port.
+    pub(super) fn asks_selector(self) -> bool {
         matches!(self, FastPath::Decide | FastPath::Detour | FastPath::None)
     }
 }

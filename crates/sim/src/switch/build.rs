@@ -5,7 +5,7 @@ use std::sync::Arc;
 use netloom_fabric::Ports;
 use netloom_record::{DecisionRow, SeriesWriter};
 use netloom_routing::selector::conga::Counts;
-use netloom_routing::{Decided, Decisions, FastPath, FlowKey, SwitchPathSelector};
+use netloom_routing::{Decided, Decisions, FlowKey, SwitchPathSelector};
 use netloom_topology::{ChannelId, NodeId};
 use netloom_units::{Time, random};
 use netloom_workload::Rails;
@@ -72,7 +72,7 @@ impl Switch {
             let decided = world.recorder.decided.clone();
             Arc::new(ByFlow { numbering: world.numbering, rails, decided })
         });
-        let duties = duties(world, path_selector.fast_path(), is_special, part);
+        let duties = duties(world, path_selector.looks_at_ports(routing), is_special, part);
         Switch {
             ports,
             path_selector,
@@ -92,9 +92,9 @@ impl Switch {
     }
 }
 
-/// `is_special`: it takes samples, measures gaps, reports loads, has links that are cut, changes its routes during the run, or has a protocol that handles packets before their queue. `part` is
+/// `looks_at_ports`: [`SwitchPathSelector::looks_at_ports`]. `is_special`: it takes samples, measures gaps, reports loads, has links that are cut, changes its routes during the run, or has a protocol that handles packets before their queue. `part` is
 /// what protocols have in its routes.
-fn duties(world: &World, fast_path: FastPath, is_special: bool, part: Option<Part>) -> Duties {
+fn duties(world: &World, looks_at_ports: bool, is_special: bool, part: Option<Part>) -> Duties {
     let rules = &world.rules;
     if is_special {
         Duties::Special
@@ -104,7 +104,7 @@ fn duties(world: &World, fast_path: FastPath, is_special: bool, part: Option<Par
         Duties::Lossless
     } else if !rules.drops_tail() {
         Duties::Trims
-    } else if fast_path.looks_at_ports() || world.telemetry.is_some() {
+    } else if looks_at_ports || world.telemetry.is_some() {
         Duties::Observed
     } else if rules.has_plain_queues() {
         Duties::Plain
