@@ -8,25 +8,38 @@ use super::{At, Ports};
 use crate::estimator::RateEstimator;
 use crate::faults::Dropped;
 use crate::packet::Packet;
-use crate::port::{Drain, PortStats, Special, Wire};
+use crate::port::{Drain, Port, PortStats, Special, Wire};
 use crate::rules::{DATA, Rules};
 use crate::telemetry::Telemetry;
 
 impl Ports {
     /// Bytes waiting at a port or being sent there at `now`.
-    #[inline]
+    #[inline(always)]
     pub fn load(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
-        self.advance_port(port, now, rules, wire);
-        let state = &self.ports[usize::from(port)];
+        let state = self.look_at(port, now, rules, wire);
         let sending = if state.free_at > now { u64::from(state.sending) } else { 0 };
         state.waiting() + sending
     }
 
     /// Bytes waiting at a port at `now`, without the packet that is being sent there.
-    #[inline]
+    #[inline(always)]
     pub fn waiting(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
+        self.look_at(port, now, rules, wire).waiting()
+    }
+
+    /// A port as it stands at `now`. Several are looked at for each choice, and most have nothing to start: that is seen without a call.
+    #[inline(always)]
+    fn look_at(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> &Port {
+        let state = &self.ports[usize::from(port)];
+        if state.occupied != 0 && state.free_at < now {
+            self.advance_to_look(port, now, rules, wire);
+        }
+        &self.ports[usize::from(port)]
+    }
+
+    #[inline(never)]
+    fn advance_to_look(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) {
         self.advance_port(port, now, rules, wire);
-        self.ports[usize::from(port)].waiting()
     }
 
     /// The rate of a port's channel, as of the last advance.

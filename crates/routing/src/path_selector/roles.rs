@@ -37,8 +37,12 @@ pub enum FastPath {
     Label,
     /// A draw among several ports, in the order of packets.
     Spray,
-    /// A decision among several ports when the packet is handled.
+    /// A decision among several ports when the packet is handled, on each packet.
     Decide,
+    /// The same on each run of a flow's packets.
+    Run,
+    /// A packet's role decides among several ports when the packet is handled.
+    ByRole,
     /// By the layer or the path that it names, in any order of packets: beyond minimal ports, as [`SwitchPathSelector::named`] says.
     ///
     /// [`SwitchPathSelector::named`]: super::SwitchPathSelector::named
@@ -52,12 +56,12 @@ pub enum FastPath {
 impl FastPath {
     /// Whether all but data go by their hash among minimal ports.
     pub fn hashes_others(self) -> bool {
-        matches!(self, FastPath::Hash | FastPath::Label | FastPath::Spray | FastPath::Decide)
+        !matches!(self, FastPath::Named | FastPath::Detour | FastPath::None)
     }
 
     /// Whether anything else than the packet or a draw says the port.
     pub(super) fn asks_selector(self) -> bool {
-        matches!(self, FastPath::Decide | FastPath::Detour | FastPath::None)
+        !matches!(self, FastPath::Hash | FastPath::Label | FastPath::Spray | FastPath::Named)
     }
 }
 
@@ -94,13 +98,16 @@ impl Roles {
         self.0.iter().all(|role| matches!(role, Role::Hash | Role::Label | Role::Static))
     }
 
-    pub(super) fn fast_path(self) -> FastPath {
+    /// `leaves_out`: data of some sources go by their hash instead.
+    pub(super) fn fast_path(self, leaves_out: bool) -> FastPath {
         match self.0 {
             [Role::Hash, Role::Hash, Role::Hash] => FastPath::Hash,
             [Role::Label, Role::Hash, Role::Hash] => FastPath::Label,
             [Role::Spray, Role::Hash, Role::Hash] => FastPath::Spray,
+            [Role::Packet, Role::Hash, Role::Hash] if !leaves_out => FastPath::Decide,
+            [Role::Run, Role::Hash, Role::Hash] if !leaves_out => FastPath::Run,
             [Role::Packet | Role::Run | Role::PacketAtFirst | Role::RunAtFirst, Role::Hash, Role::Hash] => {
-                FastPath::Decide
+                FastPath::ByRole
             }
             _ => FastPath::None,
         }

@@ -52,6 +52,7 @@ impl SwitchPathSelector {
     ) -> Self {
         let (salt, stride) = (if scheme.salt { random.next_u32() } else { 0 }, stride.max(1));
         let (roles, limits) = (Roles::new(scheme, has_hosts), limits(scheme));
+        let ecmp_every = scheme.ecmp_every.filter(|_| scheme.placement == Placement::Switch);
         // Labels are kept for runs of packets, too.
         let keeps_labels = scheme.keeps_last_path() && !scheme.granularity.is_per_packet();
         let has_runs = roles.of(Carries::Data).keeps_runs() || keeps_labels;
@@ -59,7 +60,9 @@ impl SwitchPathSelector {
         let remembers = has_runs && scheme.granularity.facts().ends != Ends::WhenEmpty;
         SwitchPathSelector {
             fast_path: match scheme.selector.facts().paths {
-                PathSet::Minimal | PathSet::InOrder | PathSet::Labels => roles.fast_path(),
+                PathSet::Minimal | PathSet::InOrder | PathSet::Labels => {
+                    roles.fast_path(ecmp_every.is_some())
+                }
                 PathSet::Layers(_) | PathSet::KShortest(_) => FastPath::Named,
                 PathSet::Detours(_) | PathSet::Weighed(_) => FastPath::Detour,
             },
@@ -72,7 +75,7 @@ impl SwitchPathSelector {
             at_first: scheme.placement == Placement::Ingress,
             decides_ports: scheme.placement == Placement::Switch && scheme.selector.facts().detours(),
             machines: Machines::new(scheme, SwitchPlace { has_hosts, is_lossy, limits }),
-            ecmp_every: scheme.ecmp_every.filter(|_| scheme.placement == Placement::Switch),
+            ecmp_every,
             counter: DecisionCounter::default(),
         }
     }
@@ -161,7 +164,9 @@ impl SwitchPathSelector {
         let port = match self.fast_path {
             FastPath::Spray if is_data => self.draw(header.seen_by_hash(), ports, random),
             FastPath::Label if is_data => self.labelled(header.tag.bits(), ports),
-            FastPath::Decide if is_data => return self.decided(header, candidates, view, tags, random),
+            FastPath::Decide | FastPath::Run | FastPath::ByRole if is_data => {
+                return self.decided(header, candidates, view, tags, random);
+            }
             FastPath::None => return self.decided(header, candidates, view, tags, random),
             _ => ports[self.hashed(&header, ports.len())],
         };
@@ -186,6 +191,38 @@ impl SwitchPathSelector {
     ) -> Hop {
         let Candidates { ports, set } = candidates;
         self.port_of_role(header, (ports, set), view, tags, random)
+    }
+
+    /// What [`Self::decided`] says of a data packet where [each is decided on](FastPath::Decide).
+    #[inline(always)]
+    pub fn decided_each(
+        &mut self,
+        header: Header,
+        candidates: Candidates<'_>,
+        mut view: impl View,
+        random: &mut impl Rng,
+    ) -> Hop {
+        debug_assert_eq!(self.fast_path, FastPath::Decide);
+        let (place, home) = self.pick_here(&header, candidates, &mut view, random);
+        self.count(header.key(), place != home);
+        Hop { port: candidates.ports[place], tag: header.tag }
+    }
+
+    /// What [`Self::decided`] says of a data packet where [runs are decided on](FastPath::Run), given its flow and its payload in bytes. The header is asked for only where a run begins.
+    #[inline(always)]
+    pub fn decided_in_run(
+        &mut self,
+        (key, payload): (FlowKey, u32),
+        header: impl FnOnce() -> Header,
+        candidates: Candidates<'_>,
+        view: impl View,
+        random: &mut impl Rng,
+    ) -> Hop {
+        debug_assert_eq!(self.fast_path, FastPath::Run);
+        match self.runs.kept(FlowRef::passing(key), view.now(), payload) {
+            Some(hop) => hop,
+            None => self.begin_run(&header(), candidates, None::<fn() -> TagSpace<'static>>, view, random),
+        }
     }
 
     // The candidates' parts go by value, so that they are put together only here.
@@ -215,25 +252,39 @@ impl SwitchPathSelector {
                 return Hop { port, tag: tags().another(header.tag, random) };
             }
             Role::Run | Role::RunAtFirst if role == Role::Run || header.is_first() => {
-                let (flow, now) = (FlowRef::passing(header.key()), view.now());
-                let payload = header.payload;
-                if let Some(hop) = self.runs.kept(flow, now, payload) {
+                if let Some(hop) = self.runs.kept(FlowRef::passing(header.key()), view.now(), header.payload)
+                {
                     return hop;
                 }
-                if !self.runs.has_room(flow, now) {
-                    return Hop { port: ports[self.hashed(&header, ports.len())], tag: header.tag };
-                }
-                let port = ports[self.decide(&header, candidates, &mut view, random)];
-                let tag = if role == Role::Run { header.tag } else { tags().another(header.tag, random) };
-                let hop = Hop { port, tag };
-                self.runs.keep(flow, hop, payload, &mut view);
-                return hop;
+                let tags = (role == Role::RunAtFirst).then_some(tags);
+                return self.begin_run(&header, candidates, tags, view, random);
             }
             Role::Hash | Role::Spray | Role::Run | Role::PacketAtFirst | Role::RunAtFirst => {
                 self.hashed(&header, ports.len())
             }
         };
         Hop { port: ports[place], tag: header.tag }
+    }
+
+    /// The hop of a data packet that continues no run of its flow, with a new tag if `tags` are given.
+    #[inline(never)]
+    fn begin_run<'t>(
+        &mut self,
+        header: &Header,
+        candidates: Candidates<'_>,
+        tags: Option<impl FnOnce() -> TagSpace<'t>>,
+        mut view: impl View,
+        random: &mut impl Rng,
+    ) -> Hop {
+        let (flow, now, ports) = (FlowRef::passing(header.key()), view.now(), candidates.ports);
+        if !self.runs.has_room(flow, now) {
+            return Hop { port: ports[self.hashed(header, ports.len())], tag: header.tag };
+        }
+        let port = ports[self.decide(header, candidates, &mut view, random)];
+        let tag = tags.map_or(header.tag, |tags| tags().another(header.tag, random));
+        let hop = Hop { port, tag };
+        self.runs.keep(flow, hop, header.payload, &mut view);
+        hop
     }
 
     /// A congestion notification was made here or passes by. `ports` lead to its [`Notice::destination`]. Only the selectors of Switch AR
@@ -277,8 +328,20 @@ impl SwitchPathSelector {
     }
 
     /// The position of the port that the selector names, and that of the port without adaptation.
-    #[inline]
+    #[inline(never)]
     fn pick(
+        &mut self,
+        header: &Header,
+        candidates: Candidates<'_>,
+        view: &mut impl View,
+        random: &mut impl Rng,
+    ) -> (usize, usize) {
+        self.pick_here(header, candidates, view, random)
+    }
+
+    /// [`Self::pick`] without a call.
+    #[inline(always)]
+    fn pick_here(
         &mut self,
         header: &Header,
         candidates: Candidates<'_>,

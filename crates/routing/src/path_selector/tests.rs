@@ -597,7 +597,7 @@ fn roles_follow_from_placement_granularity_and_selector() {
         let roles = Roles::new(&scheme, has_hosts);
         let all = [Carries::Data, Carries::Control, Carries::Notification]
             .map(|carries| format!("{:?}", roles.of(carries)));
-        (all.join(" "), roles.fast_path())
+        (all.join(" "), roles.fast_path(false))
     };
     let (ingress, switch, nic) = (Placement::Ingress, Placement::Switch, Placement::Nic);
     for (preset, placement, has_hosts, expected, fast) in [
@@ -610,10 +610,10 @@ fn roles_follow_from_placement_granularity_and_selector() {
         ("spray", switch, true, "Spray Hash Hash", FastPath::Spray),
         ("spray-round-robin", switch, true, "Packet Packet Packet", FastPath::None),
         ("adaptive", switch, false, "Packet Hash Hash", FastPath::Decide),
-        ("adaptive", ingress, true, "PacketAtFirst Hash Hash", FastPath::Decide),
+        ("adaptive", ingress, true, "PacketAtFirst Hash Hash", FastPath::ByRole),
         ("adaptive", ingress, false, "Hash Hash Hash", FastPath::Hash),
-        ("letflow", switch, false, "Run Hash Hash", FastPath::Decide),
-        ("letflow", ingress, true, "RunAtFirst Hash Hash", FastPath::Decide),
+        ("letflow", switch, false, "Run Hash Hash", FastPath::Run),
+        ("letflow", ingress, true, "RunAtFirst Hash Hash", FastPath::ByRole),
         ("letflow", ingress, false, "Hash Hash Hash", FastPath::Hash),
         ("d-mod-k", switch, true, "Static Static Static", FastPath::None),
         ("switch-ar", switch, true, "Packet Hash Scatter", FastPath::None),
@@ -624,7 +624,10 @@ fn roles_follow_from_placement_granularity_and_selector() {
     // A uniform draw that control packets take as well is no fast path.
     let mut scheme = preset::find("spray").unwrap().routing();
     scheme.granularity = Granularity::Packet(crate::granularity::packet::Packet { control: true });
-    assert_eq!(Roles::new(&scheme, true).fast_path(), FastPath::None);
+    assert_eq!(Roles::new(&scheme, true).fast_path(false), FastPath::None);
+    // Where data of some sources are left out, their roles are asked for.
+    let scheme = preset::find("adaptive").unwrap().routing();
+    assert_eq!(Roles::new(&scheme, true).fast_path(true), FastPath::ByRole);
 }
 
 /// Three switches all of which are joined by three links, with one host each.

@@ -107,10 +107,7 @@ impl SelectorConfig for Drill {
 
 impl State {
     /// The position of the port to take to a destination.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a node has at most 65,535 ports (NetworkBuilder::build), and at most MAX_MEMORY are found"
-    )]
+    #[inline(always)]
     fn best(
         &mut self,
         destination: u32,
@@ -122,11 +119,32 @@ impl State {
             Per::Destination => destination,
             Per::Candidates => candidates.set,
         };
-        let memory = self.memories.entry(of).or_default();
-        if self.config.samples == 2 && self.config.memory == 1 && candidates.ports.len() >= 2 {
-            return best_of_two(self.config.load, memory, candidates.ports, view, random);
+        let ports = candidates.ports;
+        if self.config.samples != 2 || self.config.memory != 1 || ports.len() < 2 {
+            return self.best_of_many(of, ports, view, random);
         }
-        let (load, drawn, ports) = (self.config.load, &mut self.drawn, candidates.ports);
+        let memory = self.memories.entry(of).or_default();
+        match self.config.load {
+            Load::Waiting => best_of_two(memory, ports, |port| view.waiting(port), random),
+            Load::Queued => best_of_two(memory, ports, |port| view.load(port), random),
+        }
+    }
+
+    /// [`Self::best`] with any number of samples and remembered ports.
+    #[inline(never)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports (NetworkBuilder::build), and at most MAX_MEMORY are found"
+    )]
+    fn best_of_many(
+        &mut self,
+        of: u32,
+        ports: &[PortId],
+        view: &mut impl View,
+        random: &mut impl Rng,
+    ) -> usize {
+        let memory = self.memories.entry(of).or_default();
+        let (load, drawn) = (self.config.load, &mut self.drawn);
         // The best so far, best first; one place more than is remembered, so that m = 0 still has a winner.
         let keep = usize::from(self.config.memory).max(1);
         let mut best = [(u64::MAX, u16::MAX); MAX_MEMORY];
@@ -175,30 +193,26 @@ impl Load {
     }
 }
 
-/// What [`State::best`] does with two samples and one remembered port, the scheme's own: of three ports nothing has to be kept in order. The remembered one
+/// What [`State::best_of_many`] does with two samples and one remembered port, the scheme's own: of three ports nothing has to be kept in order. The remembered one
 /// goes before samples of the same load, and the first of these before the second.
+#[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "a node has at most 65,535 ports: NetworkBuilder::build")]
 fn best_of_two(
-    load: Load,
     memory: &mut Memory,
     ports: &[PortId],
-    view: &mut impl View,
+    mut load: impl FnMut(PortId) -> u64,
     random: &mut impl Rng,
 ) -> usize {
+    let first = below(ports.len(), random);
+    let second = below(ports.len() - 1, random);
+    let places = [memory.places[0].into(), first, second + usize::from(second >= first)];
     let mut best = (u64::MAX, usize::MAX);
-    let mut consider = |place: usize| {
-        let bytes = load.of(view, ports[place]);
+    for &place in &places[usize::from(memory.len == 0)..] {
+        let bytes = load(ports[place]);
         if bytes < best.0 {
             best = (bytes, place);
         }
-    };
-    if memory.len == 1 {
-        consider(usize::from(memory.places[0]));
     }
-    let first = below(ports.len(), random);
-    consider(first);
-    let second = below(ports.len() - 1, random);
-    consider(second + usize::from(second >= first));
     (memory.len, memory.places[0]) = (1, best.1 as u16);
     best.1
 }

@@ -55,26 +55,24 @@ impl Selector {
     }
 }
 
-impl By {
-    /// The load of a port; the least is taken.
-    #[inline]
-    fn of(self, view: &mut impl View, port: PortId) -> (u64, u64) {
-        match self {
-            By::Queue => (view.load(port), 0),
-            By::Rate => (view.utilisation(port), 0),
-            By::Both => (view.load(port), view.utilisation(port)),
-        }
+/// The least loaded candidate.
+#[inline(never)]
+fn pick(by: By, ports: &[PortId], view: &mut impl View, random: &mut impl Rng) -> usize {
+    match by {
+        By::Queue => least(ports, |port| view.load(port), random),
+        By::Rate => least(ports, |port| view.utilisation(port), random),
+        By::Both => least(ports, |port| (view.load(port), view.utilisation(port)), random),
     }
 }
 
-/// The least loaded candidate.
-#[inline]
-fn pick(by: By, ports: &[PortId], view: &mut impl View, random: &mut impl Rng) -> usize {
+/// The candidate with the least load.
+#[inline(always)]
+fn least<L: Ord>(ports: &[PortId], mut load: impl FnMut(PortId) -> L, random: &mut impl Rng) -> usize {
     // Starting at a random place and keeping the first minimum would favour ports behind loaded ones, so ties are
     // drawn properly: the n-th equal candidate replaces the choice with probability 1/n.
-    let (mut best, mut least, mut ties) = (0, by.of(view, ports[0]), 1);
+    let (mut best, mut least, mut ties) = (0, load(ports[0]), 1);
     for (place, &port) in ports.iter().enumerate().skip(1) {
-        let load = by.of(view, port);
+        let load = load(port);
         if load < least {
             (best, least, ties) = (place, load, 1);
         } else if load == least {

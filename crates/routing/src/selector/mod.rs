@@ -108,7 +108,7 @@ macro_rules! selectors {
         }
 
         impl PortSelector for ActiveSelector {
-            #[inline]
+            #[inline(always)]
             fn pick(&mut self, query: Query<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
                 match self {
                     $(ActiveSelector::$Kind(state) => state.pick(query, view, random),)+

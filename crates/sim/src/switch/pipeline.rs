@@ -2,7 +2,9 @@
 
 use netloom_engine::{Hint, Scheduler, Unhandled};
 use netloom_fabric::{Anything, At, Fate, Known, Packet, PortQueue, Ports, Rules};
-use netloom_routing::{Candidates, FastPath, Forwarding, InRow, PacketContext, Place, SwitchPathSelector};
+use netloom_routing::{
+    Candidates, FastPath, FlowKey, Forwarding, InRow, PacketContext, Place, SwitchPathSelector,
+};
 use netloom_topology::{NodeId, PortId};
 use netloom_units::Time;
 
@@ -12,7 +14,7 @@ use crate::protocol::at_switches::{self, TagReading};
 use crate::protocol::is_of_host;
 use crate::switch::Switch;
 use crate::switch::next_hop_cache::{CachedHop, NextHopHint};
-use crate::switch::view::{PortsAt, header_of, note_choice, take};
+use crate::switch::view::{PortsAt, header_of, note_choice, payload_of, take};
 use crate::world::World;
 
 impl Switch {
@@ -194,7 +196,9 @@ impl Switch {
         match self.path_selector.fast_path() {
             FastPath::Hash => self.prepare_hashed(world, messages),
             FastPath::Label => self.prepare_labelled(world, messages),
-            FastPath::Spray | FastPath::Decide => self.prepare_drawn(world, messages),
+            FastPath::Spray | FastPath::Decide | FastPath::Run | FastPath::ByRole => {
+                self.prepare_drawn(world, messages)
+            }
             FastPath::Named => self.prepare_named(world, id, messages),
             FastPath::Detour => self.prepare_detours(world, id, messages),
             FastPath::None => messages.annotate(|_| NextHopHint::NONE),
@@ -350,18 +354,74 @@ impl Switch {
         packet: &mut Packet,
         set: u32,
     ) -> PortId {
-        let world = ctx.world;
-        let Switch { ports, path_selector, draws, row, .. } = self;
-        let several = world.forwarding.table().set(*row, set);
+        let Switch { path_selector, draws, row, .. } = self;
         if path_selector.fast_path() == FastPath::Spray {
+            let several = ctx.world.forwarding.table().set(*row, set);
             let port = path_selector.draw(packet.seen_by_hash(), several, draws);
             packet.note_port(port);
             return port;
         }
+        match path_selector.fast_path() {
+            FastPath::Decide => self.decide_on_packet(ctx, packet, set),
+            FastPath::Run => self.decide_on_run(ctx, packet, set),
+            _ => self.choose_by_role(ctx, packet, set),
+        }
+    }
+
+    /// [`Self::choose_among`] where each packet is decided on.
+    #[inline(never)]
+    fn decide_on_packet(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        set: u32,
+    ) -> PortId {
+        let world = ctx.world;
+        let Switch { ports, path_selector, draws, row, .. } = self;
+        let candidates = Candidates { ports: world.forwarding.table().set(*row, set), set };
+        let view = PortsAt { ports, reports: None, ctx: ctx.again() };
+        let hop = path_selector.decided_each(header_of(world, packet), candidates, view, draws);
+        take(packet, hop)
+    }
+
+    /// [`Self::choose_among`] where each run of a flow's packets is decided on.
+    #[inline(never)]
+    fn decide_on_run(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        set: u32,
+    ) -> PortId {
+        let world = ctx.world;
+        let Switch { ports, path_selector, draws, row, .. } = self;
+        let candidates = Candidates { ports: world.forwarding.table().set(*row, set), set };
+        let view = PortsAt { ports, reports: None, ctx: ctx.again() };
+        let key = FlowKey { src: packet.src, flow: packet.flow };
+        let payload = payload_of(world, packet);
+        let hop = path_selector.decided_in_run(
+            (key, payload),
+            || header_of(world, packet),
+            candidates,
+            view,
+            draws,
+        );
+        take(packet, hop)
+    }
+
+    /// [`Self::choose_among`] otherwise.
+    #[inline(never)]
+    fn choose_by_role(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        set: u32,
+    ) -> PortId {
+        let world = ctx.world;
+        let Switch { ports, path_selector, draws, row, .. } = self;
+        let candidates = Candidates { ports: world.forwarding.table().set(*row, set), set };
         let view = PortsAt { ports, reports: None, ctx: ctx.again() };
         let (src, dst) = (packet.src, packet.dst);
         let tags = move || world.forwarding.tags(src, dst);
-        let candidates = Candidates { ports: several, set };
         let hop = path_selector.decided(header_of(world, packet), candidates, view, tags, draws);
         take(packet, hop)
     }

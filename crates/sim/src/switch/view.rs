@@ -25,11 +25,12 @@ impl<S: Scheduler<Message>> View for PortsAt<'_, S> {
         self.ctx.now
     }
 
-    #[inline]
+    #[inline(always)]
     fn load(&mut self, port: PortId) -> u64 {
         self.ports.load(port, self.ctx.now, &self.ctx.world.rules, &mut self.ctx.wire())
     }
 
+    #[inline(always)]
     fn waiting(&mut self, port: PortId) -> u64 {
         self.ports.waiting(port, self.ctx.now, &self.ctx.world.rules, &mut self.ctx.wire())
     }
@@ -90,10 +91,9 @@ pub(crate) fn note_choice(packet: &mut Packet, port: PortId) {
 
 /// What routing reads of a packet.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds packets by 65,535 bytes")]
 pub(crate) fn header_of(world: &World, packet: &Packet) -> Header {
     let (carries, payload) = match packet.kind {
-        PacketKind::Data => (Carries::Data, u32::from(packet.size) - world.transport.options.header.0 as u32),
+        PacketKind::Data => (Carries::Data, payload_of(world, packet)),
         CNM => (Carries::Notification, 0),
         _ => (Carries::Control, 0),
     };
@@ -107,4 +107,11 @@ pub(crate) fn header_of(world: &World, packet: &Packet) -> Header {
         hops: packet.trail.hops(),
         carries,
     }
+}
+
+/// The payload of a data packet in bytes.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds packets by 65,535 bytes")]
+pub(crate) fn payload_of(world: &World, packet: &Packet) -> u32 {
+    u32::from(packet.size) - world.transport.options.header.0 as u32
 }
