@@ -80,14 +80,11 @@ impl Telemetry {
     #[inline(always)]
     pub(crate) fn stamp(&self, packet: &Packet, stamp: Stamp) {
         let mut source = self.source(packet.src);
-        let Source { flows, spare } = &mut *source;
-        let slot = packet.slot as usize;
         if packet.trail.hops() == 1 {
-            if flows.len() <= slot {
-                flows.resize_with(slot + 1, Records::default);
-            }
-            flows[slot].begin(packet, stamp, spare);
-        } else if let Some(records) = flows.get_mut(slot).filter(|records| records.flow == packet.flow) {
+            source.begin(packet, stamp);
+        } else if let Some(records) = source.flows.get_mut(packet.slot as usize)
+            && records.flow == packet.flow
+        {
             records.stamp(packet, stamp);
         }
     }
@@ -115,19 +112,42 @@ impl Telemetry {
     }
 }
 
+impl Source {
+    /// A packet leaves its first switch. Apart from what later switches do, which is most of all, and takes fewer registers without it.
+    #[inline(never)]
+    fn begin(&mut self, packet: &Packet, stamp: Stamp) {
+        let Source { flows, spare } = self;
+        let slot = packet.slot as usize;
+        if flows.len() <= slot {
+            flows.resize_with(slot + 1, Records::default);
+        }
+        flows[slot].begin(packet, stamp, spare);
+    }
+}
+
 impl Records {
     /// A packet leaves a switch after its first one. One of which nothing is known any more leaves nothing behind.
-    #[inline]
+    #[inline(always)]
     fn stamp(&mut self, packet: &Packet, stamp: Stamp) {
-        let Records { likely, given_up, packets, .. } = self;
-        let likely = &mut likely[usize::from(packet.trail.hops()) % LIKELY_HOPS];
-        let place = likely.wrapping_sub(*given_up) as usize;
-        if let Some((_, stamps)) = packets.get_mut(place).filter(|(sent, _)| *sent == packet.sent) {
-            stamps.push(stamp);
-            *likely = likely.wrapping_add(1);
-        } else if let Ok(place) = packets.binary_search_by_key(&packet.sent, |&(sent, _)| sent) {
-            packets[place].1.push(stamp);
-            *likely = given_up.wrapping_add(narrow::<u32>(place)).wrapping_add(1);
+        let likely = &mut self.likely[usize::from(packet.trail.hops()) % LIKELY_HOPS];
+        let place = likely.wrapping_sub(self.given_up) as usize;
+        match self.packets.get_mut(place) {
+            Some((sent, stamps)) if *sent == packet.sent => {
+                *likely = likely.wrapping_add(1);
+                stamps.push(stamp);
+            }
+            _ => self.stamp_unlikely(packet, stamp),
+        }
+    }
+
+    /// The same of a packet that is not the one which was likely to be next.
+    #[cold]
+    #[inline(never)]
+    fn stamp_unlikely(&mut self, packet: &Packet, stamp: Stamp) {
+        if let Ok(place) = self.packets.binary_search_by_key(&packet.sent, |&(sent, _)| sent) {
+            self.packets[place].1.push(stamp);
+            self.likely[usize::from(packet.trail.hops()) % LIKELY_HOPS] =
+                self.given_up.wrapping_add(narrow::<u32>(place)).wrapping_add(1);
         }
     }
 
