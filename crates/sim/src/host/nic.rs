@@ -78,7 +78,7 @@ impl Host {
     pub(crate) fn fill_queue(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
         loop {
             let Some(at) = self.queue.as_ref().map(|queue| queue.free.max(ctx.now)) else { return };
-            let next = self.next_flow(ctx.world, at);
+            let (_, next) = self.next_flow(ctx.world, at, at);
             let taken = match next {
                 Next::Now(slot) => self.take_packet(&mut ctx.at(at), slot),
                 Next::At(_) | Next::Never => None,
@@ -119,19 +119,19 @@ impl Host {
         true
     }
 
-    /// Which flow sends next, at `at`.
+    /// Which flow sends next, and when: at `at`, or, if it is the only one, later but before `until`.
     #[inline(always)]
-    pub(crate) fn next_flow(&mut self, world: &World, at: Time) -> Next<u32> {
-        match self.ask_first(world, at) {
+    pub(crate) fn next_flow(&mut self, world: &World, at: Time, until: Time) -> (Time, Next<u32>) {
+        match self.ask_first(world, at, until) {
             Some(next) => next,
-            None => self.find_flow(world, at),
+            None => (at, self.find_flow(world, at)),
         }
     }
 
     /// Takes the first flow out of the only send queue, if it may send, or says when it may, if it is the only one; nearly always nothing else is asked for. What is known of the paces in the
     /// queue stays true, as it speaks of flows that may not.
     #[inline(always)]
-    pub(crate) fn ask_first(&mut self, world: &World, at: Time) -> Option<Next<u32>> {
+    fn ask_first(&mut self, world: &World, at: Time, until: Time) -> Option<(Time, Next<u32>)> {
         if self.protocols.gates() || self.departed.is_some() || !self.is_open(0) {
             return None;
         }
@@ -139,9 +139,14 @@ impl Host {
         let flow = self.flows[slot as usize].as_ref()?;
         let from = flow.ready(world, self.path_selector.as_deref(), self.paused_classes)?;
         if from > at {
-            return self.send_queue.has_one().then_some(Next::At(from));
+            if !self.send_queue.has_one() {
+                return None;
+            }
+            if from >= until {
+                return Some((at, Next::At(from)));
+            }
         }
-        self.send_queue.pop(0).map(Next::Now)
+        self.send_queue.pop(0).map(|slot| (at.max(from), Next::Now(slot)))
     }
 
     #[inline(never)]

@@ -75,8 +75,71 @@ impl Host {
         self.send_until(ctx)
     }
 
+    /// Sends everything that leaves before `ctx.now`, or before the next timer if that comes first; returns when the next packet will.
     #[inline(never)]
     pub(crate) fn send_until(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
+        match self.rare.is_some() || self.queue.is_some() {
+            true => self.send_and_step(ctx),
+            false => self.send_only(ctx),
+        }
+    }
+
+    /// [`Self::send_until`] of a host inside which nothing happens besides: what most of them do, with as few questions as that takes.
+    #[inline(always)]
+    fn send_only(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
+        let mut until = ctx.now;
+        loop {
+            if self.leaving.is_some() {
+                return self.send_and_step(&mut ctx.again());
+            }
+            // What comes before its next timer, which the packet that has just left may have set.
+            until = until.min(ctx.out.next_timer());
+            self.nic.advance_port(NIC, until, &ctx.world.rules, &mut ctx.wire());
+            let (free_at, is_waiting) = self.nic.poll(NIC);
+            let at = free_at.max(self.checked);
+            if is_waiting {
+                return Some(at);
+            }
+            if self.send_queue.is_empty() || self.is_held_back() {
+                self.checked = until;
+                return None;
+            }
+            if at >= until {
+                return Some(at);
+            }
+            let next = match self.next_flow(ctx.world, at, until) {
+                (at, Next::Now(slot)) => {
+                    if let Some(next) = self.send_data(&mut ctx.at(at), slot, until) {
+                        self.checked = self.checked.max(until.min(ctx.out.next_timer()));
+                        return Some(next);
+                    }
+                    if self.rests(until, ctx.out) {
+                        return None;
+                    }
+                    continue;
+                }
+                (_, Next::At(later)) => Some(later),
+                (_, Next::Never) => None,
+            };
+            match next.filter(|&next| next < until) {
+                Some(next) => self.checked = next,
+                None => {
+                    self.checked = until;
+                    return next;
+                }
+            }
+        }
+    }
+
+    /// Whether flow control holds back the only queue of data.
+    #[inline(always)]
+    fn is_held_back(&self) -> bool {
+        self.send_queue.is_single() && !self.nic.may_send(NIC, 0)
+    }
+
+    /// [`Self::send_until`] of any host.
+    #[inline(never)]
+    fn send_and_step(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
         if self.port_selector.is_some() {
             return self.send_by_ports(ctx);
         }
@@ -105,7 +168,7 @@ impl Host {
                 return Some(or_inside(at));
             }
             let next = if self.queue.is_none() {
-                self.next_flow(ctx.world, at)
+                self.next_flow(ctx.world, at, at).1
             } else if self.send_queued(&mut ctx.at(at)) {
                 continue;
             } else {
@@ -171,8 +234,15 @@ impl Host {
         self.hand_over(ctx);
     }
 
-    /// The flow whose turn it is sends a packet, and further ones before `until` as long as nobody else could, and goes to the end of the send queue.
-    pub(crate) fn send_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32, until: Time) {
+    /// The flow whose turn it is sends a packet, and further ones before `until` as long as nobody else could, and goes to the end of the send queue. Returns when it sends the next one, if nobody else
+    /// could before; that is not before `until`, nor before the next timer.
+    #[inline(always)]
+    pub(crate) fn send_data(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        slot: u32,
+        until: Time,
+    ) -> Option<Time> {
         let is_alone = self.send_queue.is_single()
             && self.send_queue.is_empty()
             && !self.protocols.gates()
@@ -182,15 +252,22 @@ impl Host {
         self.prefetch_turn(TURNS_AHEAD);
         while let Some((mut packet, concerns_others)) = self.make_packet(ctx, slot) {
             self.nic.send_now(NIC, &mut packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
+            let before = until.min(ctx.out.next_timer());
             let free_at = self.nic.free_at(NIC);
-            let may_go_on =
-                is_alone && free_at < until.min(ctx.out.next_timer()) && self.nic.may_send(NIC, 0);
-            let goes_on = |from| may_go_on && from <= free_at;
-            if self.requeue(ctx.world, slot, &packet, concerns_others, goes_on).is_some() {
-                break;
+            let is_next = is_alone && self.nic.may_send(NIC, 0);
+            let mut next = None;
+            let goes_on = |from: Time| {
+                let at = free_at.max(from);
+                next = is_next.then_some(at);
+                is_next && at < before
+            };
+            let is_over = self.requeue(ctx.world, slot, &packet, concerns_others, goes_on).is_some();
+            match next {
+                Some(at) if !is_over => ctx.now = at,
+                _ => return next,
             }
-            ctx.now = free_at;
         }
+        None
     }
 
     /// Takes the next packet of the flow whose turn it is, which then goes to the end of the send queue; returns its data queue, too.
