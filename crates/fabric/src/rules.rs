@@ -105,7 +105,7 @@ pub struct Rules {
     /// The queue of each kind of packet; the first one of data. One look instead of several questions per packet.
     queue_of_kind: [u8; PacketKind::MOST],
     /// Whether control packets go before data.
-    has_control_priority: bool,
+    pub(crate) has_control_priority: bool,
     /// First queue of each class.
     queue_of_class: [u8; MOST_CLASSES],
     /// Virtual channels per class.

@@ -7,11 +7,12 @@ use netloom_fabric::flow_control::{credits::Credits, lossy::Lossy, pfc::Pfc, pfc
 use netloom_fabric::queue::tail_drop::{RandomDrop, TailDrop};
 use netloom_fabric::queue::{Queue, trimming::Trimming};
 use netloom_fabric::{
-    ByKind, Credit, DropCause, Ecn, Fabric, FabricOptions, Fate, Flags, FlowControl, Mark, NO_INGRESS,
-    Packet, PacketKind, PortStats, Trail,
+    At, ByKind, Credit, DropCause, Ecn, Fabric, FabricOptions, Fate, Flags, FlowControl, Mark, NO_INGRESS,
+    Packet, PacketKind, PortStats, Ports, Rules, Trail,
 };
 use netloom_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
+use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
 
 fn lossy(options: FabricOptions) -> Fabric {
@@ -96,6 +97,59 @@ fn statistics_do_not_tell_what_was_handed_on_early() {
             stats
         });
         prop_assert_eq!(stats[0], stats[1]);
+    });
+}
+
+/// What a host hands on early arrives when it would have otherwise, and its statistics are the same at any instant.
+#[test]
+fn a_host_does_not_tell_what_it_handed_on_early() {
+    let trimming = Queue::Trimming(Trimming::default());
+    let buffer = Some(Bytes(4000));
+    let fabrics = [true, false].map(|control_priority| {
+        let options = || FabricOptions { control_priority, ..options() };
+        [
+            lossy(options()),
+            Fabric { options: options(), ..with(FlowControl::Pfc(Pfc::default())) },
+            Fabric { options: options(), ..with(FlowControl::Credits(Credits::default())) },
+            Fabric { queue: trimming.clone(), ..lossy(FabricOptions { buffer, ..options() }) },
+        ]
+    });
+    // What a host does at an instant: it answers, sends data if the NIC is free, is paused or goes on.
+    let acts = prop::collection::vec((0..400u64, 0..8u32, 1..60u16), 1..80);
+    proptest!(|(mut acts in acts, end in 0..5000u64)| {
+        acts.sort_by_key(|act| act.0);
+        for fabric in fabrics.as_flattened() {
+            let rules = Rules::new(fabric, Bytes(PACKET), 1);
+            let seen = [true, false].map(|is_watched| {
+                let mut ports = Ports::new([spec(0)], &rules, true);
+                let (mut left, mut random) = (Left::default(), Pcg64Mcg::new(1));
+                for (seq, &(at, kind, size)) in (0..).zip(&acts).take_while(|act| act.1.0 * 10 < end) {
+                    let now = ns(at * 10);
+                    ports.advance_port(0, now, &rules, &mut left);
+                    match kind {
+                        0 | 1 if rules.is_lossless() => ports.on_pause(&pause(0, kind), now, &rules, &mut left),
+                        0..4 => {
+                            let mut ack = Packet { size: if kind == 0 { size } else { 64 }, ..ack(seq) };
+                            let at = At::new(now, &rules, &mut left);
+                            ports.enqueue_control(0, &mut ack, is_watched, &mut random, at);
+                        }
+                        _ => {
+                            let (free_at, is_waiting) = ports.poll(0);
+                            if free_at <= now && !is_waiting && ports.may_send(0, 0) {
+                                ports.send_now(0, &mut data(seq, size * 5), now, &rules, &mut left);
+                            }
+                        }
+                    }
+                }
+                ports.advance(ns(end), &rules, &mut left);
+                let stats = ports.stats_of(0, ns(end));
+                let handed_on = left.packets.len() as u64;
+                assert_eq!(handed_on, stats.packets + ports.handed_on_early(0, ns(end)));
+                ports.advance(ns(100_000), &rules, &mut left);
+                (stats, ports.stats_of(0, ns(100_000)), left.at(10))
+            });
+            prop_assert_eq!(&seen[0], &seen[1]);
+        }
     });
 }
 

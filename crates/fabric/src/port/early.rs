@@ -40,6 +40,22 @@ impl Port {
         arrival.map(|arrival| self.departure(packet, arrival))
     }
 
+    /// Starts a control packet at a port at which nothing waits, at once or [early](Self::start_early). `None`, if that cannot be said of it or something rare has to be looked at when it begins.
+    #[inline(always)]
+    pub(crate) fn start_control<'p>(&mut self, packet: &'p mut Packet, now: Time) -> Option<Departure<'p>> {
+        if self.free_at > now {
+            return self.start_early(packet, now);
+        }
+        if self.watch_from <= now {
+            return None;
+        }
+        self.forget_early();
+        self.free_at = now;
+        self.stats.note_queue(u64::from(packet.size));
+        let arrival = self.start(packet, false, false);
+        arrival.map(|arrival| self.departure(packet, arrival))
+    }
+
     /// How many of the packets handed on early have not begun before an instant: they are sent one behind the other, the last one until `free_at`.
     pub(crate) fn early_from(&self, at: Time) -> u64 {
         if self.early == 0 {

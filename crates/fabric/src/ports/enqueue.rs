@@ -226,6 +226,42 @@ impl Ports {
         }
     }
 
+    /// [`Self::enqueue`] of a control packet that a host makes. `is_watched`: the host's loads may be read before the run is over, or what is being sent matters to it; otherwise the packet may be handed on early.
+    #[inline(always)]
+    pub fn enqueue_control(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        is_watched: bool,
+        random: &mut impl Rng,
+        mut at: At<'_, impl Wire>,
+    ) -> Fate {
+        debug_assert!(self.is_host && !packet.kind.is_data() && !packet.is_of_the_link());
+        let state = &mut self.ports[usize::from(port)];
+        if state.occupied == 0
+            && !is_watched
+            && !self.is_ordered
+            && at.rules.has_control_priority
+            && let Some(departure) = state.start_control(packet, at.now)
+        {
+            at.wire.depart(departure);
+            return Fate::Queued;
+        }
+        self.enqueue_control_exactly(port, packet, random, &mut at.again())
+    }
+
+    /// [`Self::enqueue_control`] of a packet that has to wait, or to be looked at.
+    #[inline(never)]
+    fn enqueue_control_exactly(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        random: &mut impl Rng,
+        at: &mut At<'_, impl Wire>,
+    ) -> Fate {
+        self.enqueue(port, packet, random, at.again())
+    }
+
     /// [`Self::enqueue`] where a packet for which there is no room is [simply dropped](crate::Rules::drops_tail). `IS_OBSERVED`: the loads of the node's
     /// ports may be read before the run is over, or are written on packets; where they are not, what waits may be handed on early. `HAS_PLAIN_QUEUES`: [`crate::Rules::has_plain_queues`]; `false` where it is not known.
     #[inline(always)]
@@ -283,7 +319,7 @@ impl Ports {
         let (now, queue) = (at.now, at.rules.trimming_queue(packet, to.queue.into()));
         debug_assert_eq!(self.is_host, IS_HOST);
         let mut output = self.output(to.port, false, at);
-        (output.transmitter.is_host, output.transmitter.hands_on_early) = (IS_HOST, false);
+        (output.transmitter.is_host, output.transmitter.hands_on_early) = (IS_HOST, IS_HOST);
         output.start_all_before(now);
         output.enqueue(&Trimming(trims), packet, queue, random).unwrap_or(Fate::Queued)
     }
@@ -351,7 +387,7 @@ impl Ports {
         let now = at.now;
         let mut output = self.output(to.port, true, at.again());
         let transmitter = &mut output.transmitter;
-        transmitter.is_host = false;
+        (transmitter.is_host, transmitter.hands_on_early) = (false, false);
         (transmitter.has_plain_queues, transmitter.accounting) = (K::HAS_PLAIN_QUEUES, K::ACCOUNTING);
         output.start_all_before(now);
         let queue = usize::from(to.queue);

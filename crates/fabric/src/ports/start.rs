@@ -107,6 +107,7 @@ impl<W: Wire> Output<'_, W> {
     #[inline(always)]
     pub(super) fn send_now(&mut self, packet: &mut Packet, queue: usize) {
         debug_assert!(self.ready() == 0 && self.transmitter.port.free_at <= self.transmitter.at.now);
+        self.transmitter.port.forget_early();
         self.transmitter.port.free_at = self.transmitter.at.now;
         self.transmitter.may_stamp = false;
         let effect = self.transmitter.start(packet, queue, Origin::Pulled);

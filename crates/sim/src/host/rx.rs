@@ -369,7 +369,15 @@ impl Host {
         if self.port_selector.is_some() {
             return self.send_control_by_port(&mut ctx.again(), packet);
         }
-        self.nic.enqueue(NIC, packet, &mut self.random, At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()));
+        // Until when a last packet is being sent is when its flow ends.
+        let is_watched = self.sampler.is_some() || self.leaving.is_some();
+        self.nic.enqueue_control(
+            NIC,
+            packet,
+            is_watched,
+            &mut self.random,
+            At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),
+        );
     }
 
     /// A receiver that spares ACKs has got a packet: what waited for its ACK may have to have it first, and the packet may be the one that
