@@ -132,7 +132,7 @@ impl Host {
     /// queue stays true, as it speaks of flows that may not.
     #[inline(always)]
     fn ask_first(&mut self, world: &World, at: Time, until: Time) -> Option<(Time, Next<u32>)> {
-        if self.protocols.gates() || self.departed.is_some() || !self.is_open(0) {
+        if self.protocols.gates() || self.stretches_gaps() || !self.is_open(0) {
             return None;
         }
         let slot = self.send_queue.first_of_single()?;
@@ -158,6 +158,12 @@ impl Host {
             Eligible::None(until) => Next::At(until),
             Eligible::One(slot, until) => self.ask_one(world, at, slot, until),
         }
+    }
+
+    /// Whether when a flow sends depends on when it is asked.
+    #[inline(always)]
+    pub(crate) fn stretches_gaps(&self) -> bool {
+        self.departed.as_ref().is_some_and(|departed| departed.training.is_some())
     }
 
     /// Flow control holds the queue back, not what goes into it.

@@ -247,7 +247,7 @@ impl Host {
             && self.send_queue.is_empty()
             && !self.protocols.gates()
             && self.rare.is_none()
-            && self.departed.is_none()
+            && !self.stretches_gaps()
             && !ctx.world.numbering.has_subflows();
         self.prefetch_turn(TURNS_AHEAD);
         while let Some((mut packet, concerns_others)) = self.make_packet(ctx, slot) {
