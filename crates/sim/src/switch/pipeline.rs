@@ -70,7 +70,10 @@ impl Switch {
             self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
         }
         let Some(port_queue) = self.hinted_port_queue(ctx, packet, hint) else {
-            return self.forward_lossless_without_hint(&mut ctx.again(), packet, next);
+            return match packet.is_of_the_link() {
+                true => self.on_link_signal(&mut ctx.again(), packet),
+                false => self.forward_lossless_without_hint(&mut ctx.again(), packet, next),
+            };
         };
         let Switch { ports, random, .. } = self;
         let (to, rules) = ((port_queue, next), &ctx.world.rules);
@@ -80,7 +83,7 @@ impl Switch {
         };
     }
 
-    /// [`Self::forward_lossless`] of a packet without a hint, or of a signal of the link, which has none.
+    /// [`Self::forward_lossless`] of a packet without a hint.
     #[inline(never)]
     fn forward_lossless_without_hint(
         &mut self,
@@ -88,9 +91,6 @@ impl Switch {
         packet: &mut Packet,
         next: Time,
     ) {
-        if packet.is_of_the_link() {
-            return self.on_link_signal(ctx, packet);
-        }
         let port_queue = self.choose_port_queue(ctx, packet);
         let Switch { ports, random, .. } = self;
         ports.enqueue_lossless::<Anything>(
@@ -273,16 +273,15 @@ impl Switch {
 
     #[inline(never)]
     fn prepare_detours(&mut self, world: &World, id: NodeId, messages: impl Unhandled<World>) {
-        let Switch { ports, path_selector, row, next_hops, .. } = self;
-        let next_hops = next_hops.all();
-        let on_detours = path_selector.on_detours(&world.forwarding, Place { here: id, row: *row });
+        let ways = Ways::of(self, world);
+        let place = Place { here: id, row: self.row };
+        let on_detours = self.path_selector.on_detours(&world.forwarding, place);
         let queue = world.rules.only_data_queue();
         messages.annotate(|message| {
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             if !packet.is_data() {
-                let cached =
-                    next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
-                return cached.port_queue.hint(packet, ports, world);
+                // It echoes the tag of its data, which few packets of the flow share: a cache would seldom know it.
+                return ways.hashed(packet);
             }
             let behind_first = on_detours.filter(|_| packet.trail.hops() > 1);
             let Some(hop) = behind_first.and_then(|on_detours| on_detours.hop(packet.seen_by_hash())) else {
@@ -291,7 +290,7 @@ impl Switch {
             let port = take(packet, hop);
             match queue {
                 Some(queue) => NextHopHint::of(PortQueue { port, queue }),
-                None => NextHopHint::of(ports.port_queue(port, packet, &world.rules)),
+                None => NextHopHint::of(ways.ports.port_queue(port, packet, &world.rules)),
             }
         });
     }
