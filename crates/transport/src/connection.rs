@@ -36,6 +36,8 @@ pub struct Connection {
     /// Packets that silent subflows have under way, and which subflow has.
     again: VecDeque<(u32, u32)>,
     subflows: Vec<Subflow>,
+    /// How many of them are silent.
+    silent: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -46,9 +48,17 @@ struct Subflow {
     sent: VecDeque<u32>,
     /// Nothing has come back since its timer expired.
     is_silent: bool,
-    /// Its window and round-trip time.
-    window: u64,
-    rtt: Time,
+    /// Its window and round-trip time as the sum and the maximum of [`Connection::increase`] take them: cwnd / rtt and cwnd / rtt².
+    rate: f64,
+    gain: f64,
+}
+
+impl Subflow {
+    /// Its window and round-trip time are these.
+    fn set(&mut self, window: u64, rtt: Time) {
+        let (window, rtt) = (window as f64, rtt.0.max(1) as f64);
+        (self.rate, self.gain) = (window / rtt, window / (rtt * rtt));
+    }
 }
 
 impl Connection {
@@ -63,10 +73,16 @@ impl Connection {
     }
 
     fn over(content: Content, subflows: u32) -> Self {
-        let idle =
-            Subflow { base: 0, sent: VecDeque::new(), is_silent: false, window: u64::MAX, rtt: Time::ZERO };
-        let subflows = vec![idle; subflows as usize];
-        Connection { content, next: 0, arrived: SeqSet::default(), again: VecDeque::new(), subflows }
+        let mut idle = Subflow { base: 0, sent: VecDeque::new(), is_silent: false, rate: 0.0, gain: 0.0 };
+        idle.set(u64::MAX, Time::ZERO);
+        Connection {
+            content,
+            next: 0,
+            arrived: SeqSet::default(),
+            again: VecDeque::new(),
+            subflows: vec![idle; subflows as usize],
+            silent: 0,
+        }
     }
 
     /// Appends bytes to a stream.
@@ -81,8 +97,7 @@ impl Connection {
 
     /// Bytes that a subflow may send beyond what it has sent already.
     pub fn unsent(&self, transport: &Transport, subflow: u32) -> Bytes {
-        let is_silent = |subflow: &Subflow| subflow.is_silent;
-        if self.subflows[subflow as usize].is_silent && !self.subflows.iter().all(is_silent) {
+        if self.subflows[subflow as usize].is_silent && (self.silent as usize) < self.subflows.len() {
             return Bytes(0);
         }
         let mtu = transport.options.mtu.0;
@@ -141,6 +156,7 @@ impl Connection {
         }
         let Subflow { base, sent, is_silent, .. } = &mut self.subflows[subflow as usize];
         let is_back = std::mem::take(is_silent);
+        self.silent -= u32::from(is_back);
         if !self.again.is_empty() {
             self.again.retain(|&(seq, from)| !(is_back && from == subflow || self.arrived.contains(seq)));
         }
@@ -162,6 +178,7 @@ impl Connection {
         if std::mem::replace(is_silent, true) {
             return false;
         }
+        self.silent += 1;
         let under_way = sent.iter().filter(|&&seq| !self.arrived.contains(seq));
         self.again.extend(under_way.map(|&seq| (seq, subflow)));
         true
@@ -180,23 +197,22 @@ impl Connection {
 
     /// Whether an answer may change what subflows may send: some are silent, or others repeat what they had under way.
     pub fn is_unsettled(&self) -> bool {
-        !self.again.is_empty() || self.subflows.iter().any(|subflow| subflow.is_silent)
+        !self.again.is_empty() || self.silent > 0
     }
 
     /// The window and the round-trip time of a subflow have perhaps changed.
     pub fn see(&mut self, subflow: u32, window: u64, rtt: Time) {
-        let subflow = &mut self.subflows[subflow as usize];
-        (subflow.window, subflow.rtt) = (window, rtt);
+        self.subflows[subflow as usize].set(window, rtt);
     }
 
     /// By how many bytes any window grows per byte acknowledged if all together shall take no more than TCP would on the best path:
     /// alpha × MSS / cwnd_total with alpha = cwnd_total × max(cwnd_i / rtt_i²) / (Σ cwnd_i / rtt_i)² (RFC 6356, section 3).
     pub fn increase(&self, packet: Bytes) -> f64 {
         let (mut best, mut sum) = (0.0, 0.0);
-        for subflow in &self.subflows {
-            let (window, rtt) = (subflow.window as f64, subflow.rtt.0.max(1) as f64);
-            best = f64::max(best, window / (rtt * rtt));
-            sum += window / rtt;
+        for &Subflow { rate, gain, .. } in &self.subflows {
+            // No number among them is none, of which `f64::max` would have to think.
+            best = if gain > best { gain } else { best };
+            sum += rate;
         }
         packet.0 as f64 * best / (sum * sum)
     }

@@ -123,7 +123,7 @@ impl Host {
         if transport.is_coupled() {
             flow.sender.couple(connection.increase(transport.packet_size()));
         }
-        let (mut feedback, mut losses) = (None, None);
+        let (mut feedback, mut losses, mut unreachable) = (None, None, None);
         match (news, packet.kind) {
             (None, _) => {}
             (Some(ack), ACK) => {
@@ -136,14 +136,18 @@ impl Host {
                 // It says nothing of other packets, but the connection may have heard of some by other subflows.
                 flow.sender.forgo(header.cumulative);
                 if packet.kind == PacketKind::Unreachable {
-                    let feedback = flow.sender.on_unreachable(transport, header);
-                    self.leave_path(ctx.world, ctx.id, packet.slot, &feedback);
+                    unreachable = Some(flow.sender.on_unreachable(transport, header));
                 } else {
                     feedback = Some(flow.sender.on_returned(transport, header));
                 }
             }
         }
-        self.see(ctx.world, number, subflow);
+        if transport.is_coupled() {
+            connection.see(subflow, flow.sender.window(), flow.sender.rtt());
+        }
+        if let Some(feedback) = unreachable {
+            self.leave_path(ctx.world, ctx.id, packet.slot, &feedback);
+        }
         for feedback in feedback.iter().chain(&losses) {
             self.on_feedback(ctx, packet.slot, feedback);
         }
