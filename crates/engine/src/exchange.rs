@@ -111,23 +111,26 @@ pub(crate) struct ThreadHandle<'e, E> {
 }
 
 impl<E: Copy + Default> ThreadHandle<'_, E> {
-    /// One sync round: hands in the outboxes, by destination thread, and the first window in which this thread has something to do (`u64::MAX`: none). When
-    /// all threads have done so, `receive` gets the events for this thread, and all threads get one answer: the first window of any, if there is one and no thread has
-    /// stopped the run.
-    pub(crate) fn sync(
-        &mut self,
-        first: u64,
-        outboxes: &mut [Outbox<E>],
-        mut receive: impl FnMut(&E),
-    ) -> Result<Option<u64>, Broken> {
-        let &mut ThreadHandle { exchange, me, parity, .. } = self;
+    /// The first part of a sync round: hands in the outboxes, by destination thread, and the first window in which this thread has something to do (`u64::MAX`: none).
+    pub(crate) fn hand_in(&self, first: u64, outboxes: &mut [Outbox<E>]) {
+        let &ThreadHandle { exchange, me, parity, .. } = self;
         exchange.next[parity][me].store(first, Ordering::Release);
         for (outbox, shared) in outboxes.iter_mut().zip(&exchange.outboxes[parity][me]) {
             if !outbox.is_empty() {
                 std::mem::swap(outbox, &mut *lock(shared));
             }
         }
-        exchange.barrier.wait(&mut self.spin_budget)?;
+    }
+
+    /// The second part: waits until all threads have handed in what they have.
+    pub(crate) fn meet(&mut self) -> Result<(), Broken> {
+        self.exchange.barrier.wait(&mut self.spin_budget)
+    }
+
+    /// The last part: `receive` gets the events for this thread, and all threads get one answer: the first window of any, if there is one and no thread has
+    /// stopped the run.
+    pub(crate) fn take(&mut self, mut receive: impl FnMut(&E)) -> Option<u64> {
+        let &mut ThreadHandle { exchange, me, parity, .. } = self;
         if me == 0 {
             let of_epoch = || exchange.of_epoch[parity].iter().map(|work| work.load(Ordering::Relaxed));
             self.division.work += of_epoch().sum::<u64>();
@@ -138,11 +141,11 @@ impl<E: Copy + Default> ThreadHandle<'_, E> {
         }
         if exchange.stop[parity].load(Ordering::Acquire) {
             exchange.stopped.store(true, Ordering::Release);
-            return Ok(None);
+            return None;
         }
         self.parity ^= 1;
         let next = exchange.next[parity].iter().map(|next| next.load(Ordering::Acquire)).min();
-        Ok(next.filter(|&window| window != u64::MAX))
+        next.filter(|&window| window != u64::MAX)
     }
 
     /// Ends the run of all threads in their next sync round.
@@ -216,8 +219,9 @@ mod loom_tests {
                 let first = if round < rounds { first } else { u64::MAX };
                 outboxes.iter_mut().for_each(|outbox| outbox.push(|| (round, me)));
                 let mut events = Vec::new();
-                let window = thread.sync(first, &mut outboxes, |&event| events.push(event));
-                let window = window.unwrap_or_else(|Broken| panic!("no thread panics"));
+                thread.hand_in(first, &mut outboxes);
+                thread.meet().unwrap_or_else(|Broken| panic!("no thread panics"));
+                let window = thread.take(|&event| events.push(event));
                 assert!(outboxes.iter().all(Outbox::is_empty), "what comes back is empty");
                 seen.push((window, events));
                 if window.is_none() {

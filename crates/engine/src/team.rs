@@ -3,6 +3,8 @@
 //! The work of nodes depends on the traffic, which is not known before a run. So each thread counts the events of its nodes. After 2ⁿ epochs, for every n
 //! from some on, the threads' sums since the last such check are compared. Where they differ, all threads end, the nodes are partitioned anew by what was counted, and new threads continue. Results cannot depend on
 //! it, as they do not depend on which thread runs a node.
+//!
+//! A run that pauses soon is done before threads have started. Then one thread runs all partitions, one after the other.
 
 use std::collections::BTreeSet;
 use std::num::Wrapping;
@@ -21,7 +23,7 @@ use crate::setup::Setup;
 use crate::sort::EventSorter;
 use crate::wheel::{Event, Wheel};
 use crate::window_plan::WindowPlan;
-use crate::worker::{P, Pause, Worker};
+use crate::worker::{How, P, Pause, Worker};
 
 /// When the work of threads is compared, so that nodes are partitioned anew.
 #[derive(Clone, Debug)]
@@ -66,6 +68,9 @@ pub(crate) fn imbalance(work: impl Iterator<Item = Work>) -> (u64, u64) {
 pub(crate) fn pays_off((saved, mean): (u64, u64), nodes: usize) -> bool {
     saved > mean / 20 && saved > nodes as u64
 }
+
+/// The work that is done while a thread starts, in batches and events: about 0.1 ms.
+const THREAD_START: u64 = 4_000;
 
 /// Why all threads have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,31 +180,42 @@ impl<M: Model> Team<M> {
         observe: &mut impl FnMut(Progress) -> ControlFlow<()>,
     ) -> RunEnd {
         let exchange = Exchange::new(self.workers.len());
-        let how = (self.plan, &self.setup, pause);
         let rebalance = self.setup.rebalance.as_ref().filter(|_| self.workers.len() > 1);
-        let (first, rest) = self.workers.split_first_mut().expect("there is at least one thread");
-        let end = match rest {
-            [] => first.run(&exchange, how, rebalance, Some(observe)),
-            _ => std::thread::scope(|scope| {
+        let how = How { plan: self.plan, setup: &self.setup, pause, rebalance };
+        let end = if self.workers.len() == 1 || self.is_short(pause) {
+            Worker::run_all(&mut self.workers, &exchange, how, observe)
+        } else {
+            let (first, rest) = self.workers.split_first_mut().expect("there is at least one thread");
+            std::thread::scope(|scope| {
                 let exchange = &exchange;
                 let threads: Vec<_> = rest
                     .iter_mut()
                     .map(|worker| {
                         let observe = None::<fn(Progress) -> ControlFlow<()>>;
-                        scope.spawn(move || worker.run(exchange, how, rebalance, observe))
+                        scope.spawn(move || worker.run(exchange, how, observe))
                     })
                     .collect();
-                let end = first.run(exchange, how, rebalance, Some(observe));
+                let end = first.run(exchange, how, Some(observe));
                 for thread in threads {
                     if let Err(panic) = thread.join() {
                         std::panic::resume_unwind(panic);
                     }
                 }
                 end
-            }),
+            })
         };
         self.is_stopped = exchange.is_stopped() && end == RunEnd::Finished;
         end
+    }
+
+    /// Whether a pause comes so soon that one thread has come to it before others have started, by what epochs have been like so far.
+    fn is_short(&self, pause: Pause) -> bool {
+        let Worker { division, ran_until, .. } = &self.workers[0];
+        let epoch = self.plan.windows.length().saturating_mul(self.plan.epoch);
+        let epochs = pause.until.saturating_sub(*ran_until).0 / epoch + 1;
+        let of_epoch = division.work.checked_div(division.epochs).unwrap_or(0).max(1);
+        let others = self.workers.len() as u64 - 1;
+        pause.until < self.plan.limit && epochs.saturating_mul(of_epoch) < THREAD_START * others
     }
 
     /// Partitions the nodes anew by what was counted, if that pays off.

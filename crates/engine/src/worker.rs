@@ -52,6 +52,16 @@ impl Pause {
     pub(crate) const NEVER: Pause = Pause { until: Time::MAX, at_reports: false, reaction: Time::MAX };
 }
 
+/// How workers are to run.
+#[derive(Clone, Copy)]
+pub(crate) struct How<'t> {
+    pub(crate) plan: WindowPlan,
+    pub(crate) setup: &'t Setup,
+    pub(crate) pause: Pause,
+    /// Whether their work is compared, and when.
+    pub(crate) rebalance: Option<&'t Rebalance>,
+}
+
 /// One thread of a run, and the nodes that it runs.
 // Aligned as [`Outbox`](crate::exchange::Outbox) is, and for the same reason.
 #[repr(align(128))]
@@ -98,60 +108,103 @@ pub(crate) struct Worker<M: Model> {
 pub(crate) type P<M> = <M as Model>::Payload;
 
 impl<M: Model> Worker<M> {
-    /// Runs the nodes until all is done, or some threads have too much to do.
+    /// Runs the nodes until all is done, or some threads have too much to do; the other workers of the team run on threads of their own.
     pub(crate) fn run(
         &mut self,
         exchange: &Exchange<Event<P<M>>>,
-        (plan, setup, pause): (WindowPlan, &Setup, Pause),
-        rebalance: Option<&Rebalance>,
+        how: How<'_>,
         mut observe: Option<impl FnMut(Progress) -> ControlFlow<()>>,
     ) -> RunEnd {
         let mut thread = exchange.thread(self.scheduler.partition as usize);
-        if !self.has_started {
-            self.start_nodes(setup);
-        }
+        self.begin(how);
         let mut end = RunEnd::Finished;
-        while let Some(window) = self.sync(&mut thread) {
-            if plan.windows.start(window) >= self.limit.min(pause.until) || self.ran_until >= pause.until {
+        loop {
+            self.hand_in(&thread);
+            if thread.meet().is_err() {
                 break;
             }
-            if rebalance.is_some_and(|rebalance| rebalance.is_checked_after(self.epochs)) {
-                self.work = Work::default();
-                self.loads.fill(0);
-            }
-            let before = self.work.iter().sum::<u64>();
-            let epoch_end = window + plan.epoch;
-            self.scheduler.wheel.begin_epoch(window..epoch_end);
-            for window in window..epoch_end {
-                let is_fused = self.batch_order.fused_end > 0
-                    && self.windows.side(window) == 0
-                    && self.windows.start(window + 1) < self.limit;
-                let mut cut = pause.until;
-                if pause.reaction.0 < self.windows.length() {
-                    cut = cut.min(self.first_reaction(window, pause.reaction));
-                }
-                self.run_window(window, is_fused, cut);
-            }
-            self.epochs += 1;
-            if pause.at_reports && self.scheduler.pauses {
-                thread.stop();
-            }
-            let of_epoch = self.work.iter().sum::<u64>() - before;
-            thread.publish(self.scheduler.tally, self.messages(), self.work, of_epoch);
-            let Some(observe) = &mut observe else { continue };
-            let (tally, messages) = thread.published();
-            let time = plan.windows.start(epoch_end).min(self.ran_until);
-            if observe(Progress { time, tally, messages }).is_break() {
-                thread.stop();
-            } else if rebalance.is_some_and(|rebalance| rebalance.is_checked_after(self.epochs))
-                && pays_off(imbalance(thread.published_work()), self.scheduler.nodes())
-            {
-                end = RunEnd::Imbalanced;
-                thread.stop();
-            }
+            let Some(window) = self.take(&mut thread, how) else { break };
+            end = self.run_epoch(window, &mut thread, how, observe.as_mut());
         }
         self.division += thread.division();
         end
+    }
+
+    /// The same of all workers of a team, one after the other on this thread.
+    pub(crate) fn run_all(
+        workers: &mut [Self],
+        exchange: &Exchange<Event<P<M>>>,
+        how: How<'_>,
+        observe: &mut impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> RunEnd {
+        let mut threads: Vec<_> = (0..workers.len()).map(|me| exchange.thread(me)).collect();
+        workers.iter_mut().for_each(|worker| worker.begin(how));
+        let mut end = RunEnd::Finished;
+        loop {
+            workers.iter_mut().zip(&threads).for_each(|(worker, thread)| worker.hand_in(thread));
+            let mut next = None;
+            for (worker, thread) in workers.iter_mut().zip(&mut threads) {
+                next = worker.take(thread, how);
+            }
+            let Some(window) = next else { break };
+            for (worker, thread) in workers.iter_mut().zip(&mut threads).rev() {
+                let observe = (worker.scheduler.partition == 0).then_some(&mut *observe);
+                end = worker.run_epoch(window, thread, how, observe);
+            }
+        }
+        workers[0].division += threads[0].division();
+        end
+    }
+
+    fn begin(&mut self, how: How<'_>) {
+        if !self.has_started {
+            self.start_nodes(how.setup);
+        }
+    }
+
+    /// Runs the nodes for an epoch. The worker that `observe` is given says how the run has ended, if that is the last one.
+    fn run_epoch(
+        &mut self,
+        window: u64,
+        thread: &mut ThreadHandle<'_, Event<P<M>>>,
+        How { plan, pause, rebalance, .. }: How<'_>,
+        observe: Option<&mut impl FnMut(Progress) -> ControlFlow<()>>,
+    ) -> RunEnd {
+        if rebalance.is_some_and(|rebalance| rebalance.is_checked_after(self.epochs)) {
+            self.work = Work::default();
+            self.loads.fill(0);
+        }
+        let before = self.work.iter().sum::<u64>();
+        let epoch_end = window + plan.epoch;
+        self.scheduler.wheel.begin_epoch(window..epoch_end);
+        for window in window..epoch_end {
+            let is_fused = self.batch_order.fused_end > 0
+                && self.windows.side(window) == 0
+                && self.windows.start(window + 1) < self.limit;
+            let mut cut = pause.until;
+            if pause.reaction.0 < self.windows.length() {
+                cut = cut.min(self.first_reaction(window, pause.reaction));
+            }
+            self.run_window(window, is_fused, cut);
+        }
+        self.epochs += 1;
+        if pause.at_reports && self.scheduler.pauses {
+            thread.stop();
+        }
+        let of_epoch = self.work.iter().sum::<u64>() - before;
+        thread.publish(self.scheduler.tally, self.messages(), self.work, of_epoch);
+        let Some(observe) = observe else { return RunEnd::Finished };
+        let (tally, messages) = thread.published();
+        let time = plan.windows.start(epoch_end).min(self.ran_until);
+        if observe(Progress { time, tally, messages }).is_break() {
+            thread.stop();
+        } else if rebalance.is_some_and(|rebalance| rebalance.is_checked_after(self.epochs))
+            && pays_off(imbalance(thread.published_work()), self.scheduler.nodes())
+        {
+            thread.stop();
+            return RunEnd::Imbalanced;
+        }
+        RunEnd::Finished
     }
 
     /// Messages handled so far, less the timers of later windows that still wait. What is missing here may be in another
@@ -172,16 +225,27 @@ impl<M: Model> Worker<M> {
         }
     }
 
-    /// One sync round: exchanges outboxes with the other threads and agrees on the next window to run. There is none if all is done, or another
-    /// thread panicked.
-    fn sync(&mut self, thread: &mut ThreadHandle<'_, Event<P<M>>>) -> Option<u64> {
+    /// The first part of a sync round: hands in the outboxes.
+    fn hand_in(&mut self, thread: &ThreadHandle<'_, Event<P<M>>>) {
         let LocalScheduler { wheel, outboxes, outbox_first, .. } = &mut self.scheduler;
         let first = wheel.next_busy().unwrap_or(u64::MAX).min(*outbox_first);
         *outbox_first = u64::MAX;
-        let receive = |event: &Event<_>| wheel.insert(event.at, event.node, || *event);
-        let next = thread.sync(first, outboxes, receive).unwrap_or(None);
+        thread.hand_in(first, outboxes);
+    }
+
+    /// The last part: takes the events from the outboxes of others. Returns the next window to run. There is none if all is done up to the limit or the pause.
+    fn take(
+        &mut self,
+        thread: &mut ThreadHandle<'_, Event<P<M>>>,
+        How { pause, .. }: How<'_>,
+    ) -> Option<u64> {
+        let Worker { scheduler: LocalScheduler { wheel, .. }, limit, ran_until, windows, .. } = self;
+        let next = thread.take(|event| wheel.insert(event.at, event.node, || *event))?;
         // An event that comes too early makes the thread that gets it panic; the others have agreed on its window, and are done.
-        next.filter(|&window| window >= wheel.current())
+        let is_over = next < wheel.current()
+            || windows.start(next) >= (*limit).min(pause.until)
+            || *ran_until >= pause.until;
+        (!is_over).then_some(next)
     }
 
     /// When something may come from outside at the earliest that the first report of a window causes.

@@ -431,6 +431,31 @@ fn work_that_cannot_be_shared_is_checked_ever_more_rarely() {
     assert!((2..=6).contains(&threads.len()), "{}", threads.len());
 }
 
+/// Between two pauses that follow each other soon, threads would end before they have begun to work.
+#[test]
+fn threads_start_only_where_they_have_enough_to_do() {
+    let (latency, busy) = (Time(1_000), 20);
+    let order: Vec<NodeIndex> = (0..busy).collect();
+    let setup = Setup { partition: Some(contiguous(&order, None, |_| 1, 2)), ..Setup::new(latency) };
+    let model = Arc::new(Circle { busy, latency });
+    let mut session = Session::new(model, vec![Vec::new(); busy as usize], setup, Time::MAX).unwrap();
+    let mut threads_until = |until: Time| {
+        let from = session.reached();
+        session.run(until, |_| std::ops::ControlFlow::Continue(()));
+        let events = (0..busy).flat_map(|node| session.node(node).clone());
+        let threads = events.filter(|&(at, _)| at >= from).map(|(_, thread)| thread);
+        threads.collect::<std::collections::HashSet<_>>()
+    };
+    let own = std::collections::HashSet::from([std::thread::current().id()]);
+    // Each epoch has 20 × 20 events.
+    for pause in 1..5 {
+        assert_eq!(threads_until(latency * pause), own);
+    }
+    let of_long = threads_until(latency * 100);
+    assert_eq!((of_long.len(), of_long.is_superset(&own)), (2, true));
+    assert_eq!(threads_until(latency * 104), own);
+}
+
 #[test]
 fn an_order_names_every_node_once() {
     for order in [vec![0, 1], vec![0, 1, 1], vec![0, 1, 3], vec![0, 1, 2, 2]] {

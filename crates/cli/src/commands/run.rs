@@ -44,8 +44,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let stop = interrupt::flag();
     let threads = match args.threads {
         Some(threads) => usize::from(threads),
-        // The search pauses the run often, and starting several threads after each pause takes longer than they save.
-        None if ready.simulation.may_skip() => 1,
         None => idle_threads(ready.hosts + ready.switches),
     };
     let mut line = RunLine::new(ready.total_messages, scenario.measure.until, args.quiet);

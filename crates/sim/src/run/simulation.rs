@@ -94,12 +94,6 @@ impl Simulation {
         &self.world.network
     }
 
-    /// Whether the run searches for what recurs, to skip it: it is to, and nothing prevents it.
-    #[must_use]
-    pub fn may_skip(&self) -> bool {
-        self.skips && self.skips_nothing_because_of().is_none()
-    }
-
     /// Why nothing of the run will be skipped, as far as that can be said before it; `None` if something may.
     pub fn skips_nothing_because_of(&self) -> Option<&'static str> {
         if self.traced.is_some() || self.measure.sample.is_some() {
