@@ -158,10 +158,10 @@ impl Receiver {
         walk.since(&mut asked.1);
         walk.exact(*last_marked);
         walk.exact(*owes);
-        if walk.is_some(notified)
-            && let Some(at) = notified
-        {
-            walk.time(at);
+        // When that was matters once the next mark comes.
+        if walk.is_some(notified) {
+            walk.exact(notified.unwrap_or_default().0);
+            walk.exact(seen.marks);
         }
         if walk.is_some(last_path) {
             walk.exact(last_path.unwrap_or_default());

@@ -126,7 +126,8 @@ impl Recur for SendCounts {
         walk.sum(retransmissions);
         walk.sum32(returned_to_sender);
         walk.sum32(timeouts);
-        walk.sum32(cnps);
+        // What a notification does depends on when it comes.
+        walk.exact(*cnps);
     }
 }
 
@@ -156,7 +157,7 @@ impl Sender {
         acked.recur(flow, walk);
         walk.exact(*in_flight);
         gate.recur(walk);
-        control.recur(walk);
+        control.recur(flow, walk);
         walk.exact(base_rtt.0);
         rtt.recur(walk);
         if walk.is_some(recovery)

@@ -313,6 +313,27 @@ impl Walk {
         self.sum(&mut sum.0);
     }
 
+    /// A number of which nothing follows in a period, but to which the same is done each time that it is counted: it is done as often again in every period.
+    #[expect(clippy::cast_possible_truncation, reason = "numbers of 32 bits, which go round")]
+    pub fn repeated(&mut self, count: &mut u32, number: &mut f64, again: impl Fn(f64) -> f64) {
+        if self.is_at_successor {
+            self.exact(*count);
+            return self.exact(number.to_bits());
+        }
+        let Some(noted) = self.next(u64::from(*count)) else { return };
+        if let Step::Move(periods) = self.step {
+            let each = count.wrapping_sub(noted as u32);
+            for _ in 0..u64::from(each) * periods {
+                let next = again(*number);
+                if next.to_bits() == number.to_bits() {
+                    break;
+                }
+                *number = next;
+            }
+            *count = moved_on(*count, each, periods);
+        }
+    }
+
     /// A sequence number of a flow, all of which move by the same in a period.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the difference of two numbers of 32 bits")]
@@ -619,6 +640,26 @@ mod tests {
         walk.begin_to_compare(Time(3));
         walk.stream(&stream);
         assert!(!walk.recurs());
+    }
+
+    #[test]
+    fn what_is_repeated_is_done_as_often_again() {
+        let half = |number: f64| number / 2.0;
+        let mut walk = Walk::note(Time(1));
+        let (mut count, mut number) = (u32::MAX, 64.0);
+        walk.repeated(&mut count, &mut number, half);
+        walk.begin_to_compare(Time(2));
+        (count, number) = (1, 16.0);
+        walk.repeated(&mut count, &mut number, half);
+        assert!(walk.recurs());
+        walk.begin_to_move(3);
+        walk.repeated(&mut count, &mut number, half);
+        assert_eq!((count, number), (7, 0.25));
+        // Of what does not change any more it makes no difference how often it is done.
+        walk.begin_to_move(1 << 40);
+        (count, number) = (1, 16.0);
+        walk.repeated(&mut count, &mut number, half);
+        assert_eq!(number, 0.0);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use std::cmp::Ordering;
 
+use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Invalid, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -456,6 +457,39 @@ impl CongestionControl for State {
     }
 
     fn begin_with_one(&mut self, _: &mut Gate) {}
+
+    /// At the line's rate, with no timer running, nothing moves until a CNP comes, which [counts](crate::SendCounts): only then it matters since when alpha shrinks.
+    fn recur(&mut self, _: u64, walk: &mut Walk) {
+        let State {
+            settings: _,
+            line: _,
+            current,
+            target,
+            alpha,
+            alpha_since,
+            alpha_cnp,
+            cut_due,
+            cut_since,
+            increase_due,
+            time_stage,
+            byte_stage,
+            bytes_left,
+        } = self;
+        if cut_due.is_some() || increase_due.is_some() {
+            return walk.pass_over();
+        }
+        walk.exact(*current);
+        walk.exact(*target);
+        walk.exact(alpha.to_bits());
+        if walk.is_some(alpha_since) {
+            walk.exact(alpha_since.unwrap_or_default().0);
+        }
+        walk.exact(*alpha_cnp);
+        walk.exact(cut_since.0);
+        walk.exact(*time_stage);
+        walk.exact(*byte_stage);
+        walk.exact(bytes_left.cast_unsigned());
+    }
 
     #[inline]
     fn due(&self, _: &Dcqcn) -> Option<Time> {

@@ -1,5 +1,6 @@
 //! DCTCP's window: cut in proportion to the share of marked bytes.
 
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Bytes, Invalid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,7 +69,12 @@ pub enum Cut {
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     reno: Reno,
+    /// The weight of the newest window in alpha, and whether alpha is read only where something is marked.
+    g: f64,
+    is_cut_by_marks: bool,
     alpha: f64,
+    /// How many windows have moved alpha. It may wrap around.
+    windows: u32,
     /// Bytes of the window under observation that are still to be delivered.
     left: u64,
     /// Bytes delivered in it, and those of them that were marked.
@@ -86,7 +92,10 @@ impl Dctcp {
                 self.max_window,
                 self.initial_ssthresh,
             ),
+            g: self.g,
+            is_cut_by_marks: self.cut != Cut::EveryWindow,
             alpha: self.initial_alpha,
+            windows: 0,
             left: 0,
             acked: 0,
             marked: 0,
@@ -102,12 +111,12 @@ impl AdaptiveWindow for State {
         self.reno.window()
     }
 
-    fn react(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
+    fn react(&mut self, _: &Dctcp, feedback: &Feedback) -> bool {
         if feedback.cause != Cause::Ack {
             return self.reno.on_loss(feedback);
         }
-        let share_is_new = self.observe(config, feedback);
-        if config.cut == Cut::EveryWindow {
+        let share_is_new = self.observe(feedback);
+        if !self.is_cut_by_marks {
             if feedback.marked {
                 self.reno.end_slow_start();
             }
@@ -133,11 +142,27 @@ impl AdaptiveWindow for State {
     fn limit_growth(&mut self, per_byte: f64) {
         self.reno.couple(per_byte);
     }
+
+    /// While nothing is marked alpha shrinks, and that is all that becomes of it.
+    fn recur(&mut self, walk: &mut Walk) {
+        let State { reno, g, is_cut_by_marks, alpha, windows, left, acked, marked } = self;
+        reno.recur(walk);
+        if !*is_cut_by_marks || reno.has_been_cut() {
+            walk.exact(alpha.to_bits());
+        }
+        walk.repeated(windows, alpha, |alpha| average(*g, 0.0, alpha));
+        [*left, *acked, *marked].into_iter().for_each(|bytes| walk.exact(bytes));
+    }
+}
+
+/// Alpha after a window of which this share was marked.
+fn average(g: f64, share: f64, alpha: f64) -> f64 {
+    alpha + g * (share - alpha)
 }
 
 impl State {
     /// Counts marks; at the end of a window they move alpha. Returns whether it is one.
-    fn observe(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
+    fn observe(&mut self, feedback: &Feedback) -> bool {
         self.acked += feedback.bytes;
         self.marked += if feedback.marked { feedback.bytes } else { 0 };
         self.left = self.left.saturating_sub(feedback.bytes);
@@ -145,7 +170,8 @@ impl State {
             return false;
         }
         let share = self.marked as f64 / self.acked as f64;
-        self.alpha += config.g * (share - self.alpha);
+        self.alpha = average(self.g, share, self.alpha);
+        self.windows = self.windows.wrapping_add(1);
         // The next window is what is in flight.
         let packet = feedback.bytes / u64::from(feedback.packets.max(1));
         self.left = u64::from(feedback.in_flight) * packet;

@@ -1,6 +1,7 @@
 //! What windows that go by delay have in common: Swift's reaction to losses and timeouts, and at most one decrease per round trip.
 
 use netloom_units::Time;
+use netloom_units::recurrence::{Recur, Walk};
 
 use crate::feedback::{Cause, Feedback};
 
@@ -29,6 +30,22 @@ pub(super) struct DelayWindow {
     /// The round-trip time last seen.
     pub(super) rtt: Time,
     timeouts: u32,
+}
+
+/// It rests at its largest.
+impl Recur for DelayWindow {
+    fn recur(&mut self, walk: &mut Walk) {
+        let DelayWindow { packets, packet: _, decreased, rtt, timeouts } = self;
+        walk.exact(packets.to_bits());
+        // How long ago that was matters for as long as a round trip, which varies.
+        if walk.is_some(decreased)
+            && let Some(at) = decreased
+        {
+            walk.time(at);
+        }
+        walk.exact(rtt.0);
+        walk.exact(*timeouts);
+    }
 }
 
 impl DelayWindow {

@@ -51,6 +51,9 @@ pub(crate) struct Start {
     pub(crate) now: Time,
 }
 
+/// Why a flow is not known to recur whose congestion control does not say when it does: a sentence's subject.
+pub(crate) const REACTS: &str = "a congestion control that reacts";
+
 /// A congestion control at work on one flow: what moves its gate.
 pub(crate) trait CongestionControl: Clone + Debug {
     /// Its parameters.
@@ -74,9 +77,9 @@ pub(crate) trait CongestionControl: Clone + Debug {
     /// The sender learnt something. Returns whether that cuts the window or the rate.
     fn on_feedback(&mut self, config: &Self::Config, feedback: &Feedback, gate: &mut Gate) -> bool;
 
-    /// [Recurs](netloom_units::recurrence::Recur). Unless a kind says how its state does, a flow of it is not known to.
-    fn recur(&mut self, walk: &mut Walk) {
-        walk.refuse("a congestion control that reacts");
+    /// [Recurs](netloom_units::recurrence) as what a flow of this number keeps. Unless a kind says how its state does, a flow of it is not known to.
+    fn recur(&mut self, _flow: u64, walk: &mut Walk) {
+        walk.refuse(REACTS);
     }
 
     /// A packet of that many bytes on the wire leaves. One that sets a rate must call [`Gate::on_sent`], one that needs credit [`Gate::spend`].
@@ -297,5 +300,5 @@ impl<C: Clone + Debug> CongestionControl for Still<C> {
 
     fn begin_with_one(&mut self, _: &mut Gate) {}
 
-    fn recur(&mut self, _: &mut Walk) {}
+    fn recur(&mut self, _: u64, _: &mut Walk) {}
 }

@@ -1,5 +1,6 @@
 //! The median of what the latest ACKs say, in the place of what the latest one says.
 
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Invalid, Time};
 
 /// The round-trip times and marks of the latest ACKs of a flow.
@@ -8,6 +9,18 @@ pub(super) struct Latest {
     ring: Vec<(Time, bool)>,
     /// Where the next one goes.
     next: usize,
+}
+
+impl Recur for Latest {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Latest { ring, next } = self;
+        walk.count(*next);
+        walk.count(ring.len());
+        for &(rtt, marked) in &*ring {
+            walk.exact(rtt.0);
+            walk.exact(marked);
+        }
+    }
 }
 
 impl Latest {

@@ -36,7 +36,7 @@ use crate::feedback::{Feedback, LinkState};
 use crate::gate::Gate;
 use crate::sender::{PathFacts, Queueing};
 pub use kind::{Asking, Facts, Limit, Marks, Signal, SlowedBy, TargetDelay};
-pub(crate) use kind::{CongestionConfig, CongestionControl, Start, Still};
+pub(crate) use kind::{CongestionConfig, CongestionControl, REACTS, Start, Still};
 
 /// Declares the kinds: what a user writes, and the kind at work on one flow.
 macro_rules! congestions {
@@ -154,9 +154,9 @@ macro_rules! congestions {
             }
 
             /// [Recurs](netloom_units::recurrence).
-            pub(crate) fn recur(&mut self, walk: &mut Walk) {
+            pub(crate) fn recur(&mut self, flow: u64, walk: &mut Walk) {
                 match self {
-                    $(Control::$Kind(state) => state.recur(walk),)+
+                    $(Control::$Kind(state) => state.recur(flow, walk),)+
                 }
             }
 

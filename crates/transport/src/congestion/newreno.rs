@@ -1,5 +1,6 @@
 //! NewReno's window: additive increase, multiplicative decrease.
 
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Bytes, Invalid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,11 @@ impl AdaptiveWindow for State {
 
     fn limit_growth(&mut self, per_byte: f64) {
         self.reno.couple(per_byte);
+    }
+
+    fn recur(&mut self, walk: &mut Walk) {
+        let State { reno } = self;
+        reno.recur(walk);
     }
 }
 

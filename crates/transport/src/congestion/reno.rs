@@ -1,5 +1,6 @@
 //! The window that NewReno, DCTCP and CUBIC share.
 
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Bytes, Time};
 
 use crate::feedback::{Cause, Feedback};
@@ -22,6 +23,20 @@ pub(crate) struct Reno {
     most: f64,
     /// When the window was last cut. Nothing sent until then says anything new about the window since.
     cut: Option<Time>,
+}
+
+/// It rests where it is the largest, or where less is in flight than it allows.
+impl Recur for Reno {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Reno { cwnd, ssthresh, glide, steepest, packet: _, least: _, most: _, cut } = self;
+        [*cwnd, *ssthresh, *glide, *steepest].into_iter().for_each(|number| walk.exact(number.to_bits()));
+        // What was sent before may still be in flight.
+        if walk.is_some(cut)
+            && let Some(at) = cut
+        {
+            walk.time(at);
+        }
+    }
 }
 
 impl Reno {
@@ -53,6 +68,11 @@ impl Reno {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
     pub(crate) fn window(&self) -> u64 {
         self.cwnd as u64
+    }
+
+    /// Whether it was ever cut by a mark or a loss.
+    pub(crate) fn has_been_cut(&self) -> bool {
+        self.cut.is_some()
     }
 
     /// Whether the packet that this is about was sent after the last cut.

@@ -1,5 +1,6 @@
 //! Swift: a window that holds the delay at a target.
 
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -135,6 +136,12 @@ impl AdaptiveWindow for State {
 
     fn shrink_to_one(&mut self) {
         self.window.shrink_to_one();
+    }
+
+    fn recur(&mut self, walk: &mut Walk) {
+        let State { window, most: _, latest } = self;
+        window.recur(walk);
+        latest.recur(walk);
     }
 }
 

@@ -1,5 +1,6 @@
 //! TIMELY: a rate that follows the gradient of the round-trip time.
 
+use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Invalid, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -183,6 +184,18 @@ impl CongestionControl for State {
     }
 
     fn begin_with_one(&mut self, _: &mut Gate) {}
+
+    /// It rests at the line's rate, where round trips stay the same.
+    fn recur(&mut self, flow: u64, walk: &mut Walk) {
+        let State { line: _, rate, last, difference, increases, round } = self;
+        walk.exact(*rate);
+        if walk.is_some(last) {
+            walk.exact(last.unwrap_or_default().to_bits());
+        }
+        walk.exact(difference.to_bits());
+        walk.exact(*increases);
+        walk.seq(flow, round);
+    }
 }
 
 #[cfg(test)]

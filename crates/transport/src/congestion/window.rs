@@ -2,9 +2,10 @@
 
 use std::fmt::Debug;
 
+use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Invalid, Time};
 
-use super::CongestionControl;
+use super::{CongestionControl, REACTS};
 use crate::feedback::Feedback;
 use crate::gate::Gate;
 use crate::sender::Queueing;
@@ -32,6 +33,11 @@ pub(crate) trait AdaptiveWindow: Clone + Debug {
     /// What it knows of the queues on the flow's path, if it goes by these.
     fn queueing(&self) -> Option<Queueing> {
         None
+    }
+
+    /// As [`CongestionControl::recur`].
+    fn recur(&mut self, walk: &mut Walk) {
+        walk.refuse(REACTS);
     }
 
     /// A flow begins with this window.
@@ -70,6 +76,10 @@ impl<W: AdaptiveWindow> CongestionControl for W {
 
     fn queueing(&self) -> Option<Queueing> {
         AdaptiveWindow::queueing(self)
+    }
+
+    fn recur(&mut self, _: u64, walk: &mut Walk) {
+        AdaptiveWindow::recur(self, walk);
     }
 }
 
