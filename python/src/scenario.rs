@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use netloom_scenario::{Node, Problems, Source, Value, prepare, suggest};
+use netloom_scenario::{Node, Problems, Source, Value, prepare, prepare_packets, suggest};
 use netloom_topology::NodeId;
 use netloom_units::kind::Kind;
 use pyo3::exceptions::PyKeyError;
@@ -187,9 +187,9 @@ impl Scenario {
         entropy: u32,
     ) -> PyResult<Bound<'py, PyAny>> {
         let scenario = self.read(py)?;
-        let ready = py.detach(|| prepare(&scenario, &self.document));
-        let ready = ready.map_err(|problems| scenario_error(py, &problems))?;
-        let network = ready.simulation.network();
+        let simulation = py.detach(|| prepare_packets(&scenario, &self.document));
+        let simulation = simulation.map_err(|problems| scenario_error(py, &problems))?;
+        let network = simulation.network();
         let host = |name: &str, host: i64| {
             let found = u32::try_from(host).ok().filter(|&host| host < network.hosts());
             let expected = || format!("expected a host from 0 to {}, found {host}", network.hosts() - 1);
@@ -199,7 +199,7 @@ impl Scenario {
         if src == dst {
             return Err(argument_error(py, "dst", "a host sends nothing to itself; give two hosts"));
         }
-        let trace = ready.simulation.trace(src, dst, flow, entropy);
+        let trace = simulation.trace(src, dst, flow, entropy);
         let routing = &scenario.routing;
         let title = format!(
             "host {src} to host {dst} on {}, scheme ({}, {}, {}), flow {flow}, entropy value {entropy}, idle fabric",

@@ -49,27 +49,9 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         kinds.extend(summary.throughput_bps.map(|bps| format!("{} delivered", rate(bps))));
     }
     text += &format!("flows      {}\n", kinds.join(", "));
-    let packets = &summary.packets;
-    let notified = match packets.cnms + packets.cnps {
-        0 => String::new(),
-        notifications => format!(", {} congestion notifications", count(notifications as f64)),
-    };
-    let waited = match packets.max_resequencing {
-        0 => String::new(),
-        most => format!(", up to {most} waited for their order"),
-    };
-    let lost = match summary.totals.data.lost + summary.totals.control.lost {
-        0 => String::new(),
-        lost => format!(", {} lost to faults", count(lost as f64)),
-    };
-    text += &format!(
-        "packets    {} sent, {} out of order (largest distance {}), {} retransmitted{lost}, {} marked{notified}{waited}\n",
-        count(packets.sent as f64),
-        percent(packets.ooo_share),
-        packets.max_ood,
-        packets.retransmissions,
-        packets.ecn_marks
-    );
+    if !summary.flow_level {
+        text += &packets(summary);
+    }
     for (selector, decisions) in &summary.totals.decisions {
         let share = match decisions.taken {
             0 => String::new(),
@@ -104,12 +86,20 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
     }
     text += &reordering(&summary.totals.reordering);
     for tier in &summary.tiers {
-        text += &show_tier(tier);
+        text += &show_tier(tier, summary.flow_level);
     }
     text += &groups(summary);
     text += &channels(summary);
-    let speed =
-        performance.packet_hops_per_s.map(|speed| format!(", {}/s", count(speed))).unwrap_or_default();
+    if summary.flow_level {
+        text +=
+            "detail     flow by flow at max-min fair rates: no queues, no losses, no congestion control\n";
+    }
+    let hops = match summary.flow_level {
+        true => String::new(),
+        false => format!(", {} packet-hops", count(performance.packet_hops as f64)),
+    };
+    let speed = performance.packet_hops_per_s.filter(|_| !summary.flow_level);
+    let speed = speed.map(|speed| format!(", {}/s", count(speed))).unwrap_or_default();
     let memory =
         performance.peak_memory_bytes.map(|peak| format!(", {} of memory", bytes(peak))).unwrap_or_default();
     // Where nothing is computed last, it is the completion of the last flow.
@@ -119,15 +109,14 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         text += &format!("makespan   {}, with what is computed last\n", time(makespan.as_secs_f64()));
     }
     text += &format!(
-        "run        {} simulated in {} on {}, {} packet-hops{speed}{memory}\n",
+        "run        {} simulated in {} on {}{hops}{speed}{memory}\n",
         time(summary.totals.simulated.as_secs_f64()),
         time(performance.wall_s),
         if performance.threads == 1 {
             "1 thread".to_owned()
         } else {
             format!("{} threads", performance.threads)
-        },
-        count(performance.packet_hops as f64)
+        }
     );
     if let Some(Skipped { jumps, time_ps, packet_hops, obstacle }) = &performance.skipped {
         let what = match jumps {
@@ -149,6 +138,31 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         text += "INTERRUPTED: these numbers cover only what had happened until then.\n";
     }
     show::fit(&text)
+}
+
+/// What became of the data packets.
+fn packets(summary: &Summary) -> String {
+    let packets = &summary.packets;
+    let notified = match packets.cnms + packets.cnps {
+        0 => String::new(),
+        notifications => format!(", {} congestion notifications", count(notifications as f64)),
+    };
+    let waited = match packets.max_resequencing {
+        0 => String::new(),
+        most => format!(", up to {most} waited for their order"),
+    };
+    let lost = match summary.totals.data.lost + summary.totals.control.lost {
+        0 => String::new(),
+        lost => format!(", {} lost to faults", count(lost as f64)),
+    };
+    format!(
+        "packets    {} sent, {} out of order (largest distance {}), {} retransmitted{lost}, {} marked{notified}{waited}\n",
+        count(packets.sent as f64),
+        percent(packets.ooo_share),
+        packets.max_ood,
+        packets.retransmissions,
+        packets.ecn_marks
+    )
 }
 
 /// What reordering cost the hosts, if it cost anything.
@@ -179,7 +193,7 @@ fn reordering(cost: &ReorderingCount) -> String {
     text
 }
 
-fn show_tier(tier: &TierSummary) -> String {
+fn show_tier(tier: &TierSummary, flow_level: bool) -> String {
     let paused = match tier.pauses {
         0 => String::new(),
         pauses => {
@@ -198,12 +212,13 @@ fn show_tier(tier: &TierSummary) -> String {
             format!(" (while something was active {active_mean} and {active_most})")
         }
     };
-    format!(
-        "{:<10} {mean} mean use, {most} at most{active}; queue at most {}; {} drops{trims}{paused}\n",
-        tier.tier,
-        bytes(tier.max_queue_bytes),
-        tier.drops
-    )
+    let waits = match flow_level {
+        true => String::new(),
+        false => {
+            format!("; queue at most {}; {} drops{trims}{paused}", bytes(tier.max_queue_bytes), tier.drops)
+        }
+    };
+    format!("{:<10} {mean} mean use, {most} at most{active}{waits}\n", tier.tier)
 }
 
 /// What the jobs took.

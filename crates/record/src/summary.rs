@@ -47,6 +47,9 @@ pub enum Status {
 pub struct Summary {
     /// Whether the run came to its end.
     pub status: Status,
+    /// Whether the run counted flows at max-min fair rates instead of packets: nothing queues and nothing is lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flow_level: bool,
     /// What is probably a mistake in the scenario, or makes these numbers say less than they seem to; a sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -264,6 +267,7 @@ impl Summary {
         };
         Ok(Summary {
             status,
+            flow_level: false,
             warnings: Vec::new(),
             flows: tally.flows(),
             fct_ps: tally.spreads().fct.all(),

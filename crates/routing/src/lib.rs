@@ -49,6 +49,6 @@ pub use header::{
 pub use idle_timeout::{IdleTimeoutTable, LastSeen};
 pub use path_selector::edges;
 pub use path_selector::{Decided, FastPath, NicPathSelector, OnDetours, PacketContext, SwitchPathSelector};
-pub use scheme::{Placement, Routing};
+pub use scheme::{Placement, Routing, Spread};
 pub use selector::Selector;
 pub use tag::{Phase, Tag};

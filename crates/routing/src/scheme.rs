@@ -34,6 +34,17 @@ impl Placement {
     }
 }
 
+/// How the bytes of a flow divide among its paths in the long run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// All take one path, which does not depend on the state of the network.
+    OnePath,
+    /// Whatever the state of the network, each path takes as many, or at each switch each port.
+    Evenly,
+    /// Packets avoid paths with more congestion than others: so as to level it.
+    Levelled,
+}
+
 /// A routing scheme: a point of the product, and the hash that switches apply where nobody decides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Routing {
@@ -61,6 +72,30 @@ pub struct Routing {
 }
 
 impl Routing {
+    /// How the bytes of a flow divide among its paths in the long run; none if nothing but queues, gaps, losses or notifications decides that.
+    ///
+    /// Where runs of packets end at gaps or when nothing is in flight, their lengths depend on the traffic: from one run for each flow to many that are
+    /// shorter on slower paths, as LetFlow's flowlets are (Vanini et al., NSDI'17, section 2.2).
+    pub fn spread(&self) -> Option<Spread> {
+        let (selector, granularity) = (self.selector.facts(), &self.granularity);
+        let is_blind = match selector.paths {
+            PathSet::Weighed(_) | PathSet::Detours(_) | PathSet::Labels => return None,
+            PathSet::Layers(_) | PathSet::KShortest(_) => true,
+            PathSet::Minimal | PathSet::InOrder => {
+                matches!(selector.choice, Choice::Uniform | Choice::InTurn)
+            }
+        };
+        let is_levelled = !is_blind || self.acks() != Acks::Unused;
+        let is_of_one_length = self.scatters() || matches!(granularity, Granularity::Flowcell(_));
+        match () {
+            () if self.selector.is_static() => Some(Spread::OnePath),
+            () if granularity.is_per_flow() => is_blind.then_some(Spread::OnePath),
+            () if !is_of_one_length => None,
+            () if is_levelled => Some(Spread::Levelled),
+            () => Some(Spread::Evenly),
+        }
+    }
+
     /// The selector's name.
     pub fn selector_name(&self) -> &'static str {
         self.selector.name()
@@ -216,7 +251,7 @@ impl Routing {
                 draws && !self.granularity.is_per_flow()
             }
             Placement::Switch => {
-                let chooses = matches!(selector.choice, Choice::Adaptive | Choice::Uniform);
+                let chooses = !matches!(selector.choice, Choice::Hash | Choice::Static);
                 chooses && selector.is_minimal() && !counts && !has_signals
             }
             Placement::Ingress => false,

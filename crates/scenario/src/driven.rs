@@ -8,7 +8,7 @@ use netloom_units::{Invalid, Time};
 use netloom_workload::ScaleUpWiring;
 
 use crate::document::{Node, apply_override};
-use crate::run::{Ran, RunError, prepare, summary_options, warned};
+use crate::run::{Ran, Run, RunError, prepare, summary_options, warned};
 use crate::scenario::Scenario;
 use crate::source::{Problem, Problems};
 
@@ -82,8 +82,12 @@ impl DrivenRun {
             let place = document.nearest_place(["workload", "network"]);
             return Err(Problem::new("workload.network", message).at(&place).into());
         }
+        let Run::Packets(simulation) = ready.run else {
+            let message = "expected \"packets\" in a run that is driven: its driver is told of completions while packets are under way";
+            return Err(Problem::new("detail", message).at(&document.nearest_place(["detail"])).into());
+        };
         let (warnings, switches) = (ready.warnings, ready.switches);
-        let (run, spent) = (ready.simulation.drive(), Duration::ZERO);
+        let (run, spent) = (simulation.drive(), Duration::ZERO);
         Ok(DrivenRun { run, scenario, warnings, switches, spent, untimed: 0 })
     }
 

@@ -50,10 +50,10 @@ pub use netloom_units::names::suggest;
 pub use read::read;
 pub use reference::{Chapter, reference};
 pub use run::{
-    Checked, Ran, Ready, RunError, build_network, build_plane, check, finish, left_out, prepare, run,
-    simulate,
+    Checked, Ran, Ready, Run, RunError, build_network, build_plane, check, finish, left_out, prepare,
+    prepare_packets, run, simulate,
 };
-pub use scenario::{Scenario, with_absolute_files};
+pub use scenario::{Detail, Scenario, with_absolute_files};
 pub use schema::{bound_integers, properties as schema_properties, schema};
 pub use section::Section;
 pub use settle::{Settled, settle};

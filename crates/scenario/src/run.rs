@@ -2,6 +2,7 @@
 //! make the nodes, run the windows, sum up, write the outcome.
 
 mod analytical;
+mod flow;
 mod prepare;
 mod problems;
 #[cfg(test)]
@@ -18,7 +19,9 @@ use netloom_sim::RunProgress;
 use netloom_units::memory::{self, TooLarge};
 use netloom_units::narrow;
 
-pub use self::prepare::{Checked, Ready, build_network, build_plane, check, left_out, prepare};
+pub use self::prepare::{
+    Checked, Ready, Run, build_network, build_plane, check, left_out, prepare, prepare_packets,
+};
 use crate::document::Node;
 use crate::scenario::Scenario;
 use crate::source::Problems;
@@ -83,7 +86,10 @@ pub fn finish(
     writer: &OutcomeWriter,
     observe: impl FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Ran, RunError> {
-    let groups = ready.simulation.groups().to_vec();
+    let groups = match &ready.run {
+        Run::Packets(simulation) => simulation.groups().to_vec(),
+        Run::Flow(flows) => flows.stage().groups().to_vec(),
+    };
     let mut draft = writer.draft(&groups);
     let (ran, records) = simulate_streamed(scenario, ready, threads, observe, &mut draft)?;
     let text = scenario.to_toml().map_err(Problems::from)?;
@@ -115,8 +121,12 @@ fn simulate_streamed(
     mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
     sink: &mut dyn Sink,
 ) -> Result<(Ran, Records), RunError> {
-    let Ready { simulation, warnings, switches, ends, analytical, .. } = ready;
-    let tally = Tally::new(&summary_options(scenario), simulation.named_channels());
+    let Ready { run, warnings, switches, ends, analytical, .. } = ready;
+    let named_channels = match &run {
+        Run::Packets(simulation) => simulation.named_channels(),
+        Run::Flow(flows) => flows.stage().named_channels(),
+    };
+    let tally = Tally::new(&summary_options(scenario), named_channels);
     let mut counted = Counted { tally, sink };
     let started = Instant::now();
     let mut memory = MemoryMonitor::new()?;
@@ -127,7 +137,11 @@ fn simulate_streamed(
         }
         _ => None,
     };
-    let mut finished = simulation.run_streamed(threads, &mut watched, &mut counted)?;
+    let flow_level = matches!(run, Run::Flow(_));
+    let (mut finished, threads) = match run {
+        Run::Packets(simulation) => (simulation.run_streamed(threads, &mut watched, &mut counted)?, threads),
+        Run::Flow(flows) => (flows.run(&mut watched, &mut counted)?, 1),
+    };
     if let Some(of_job) = of_job {
         finished.records.totals = of_job.totals;
         finished.interrupted |= of_job.is_interrupted;
@@ -136,7 +150,7 @@ fn simulate_streamed(
     let wall_s = started.elapsed().as_secs_f64();
 
     let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
-    let summary = Summary::of(counted.tally, &finished.records, status)?;
+    let summary = Summary { flow_level, ..Summary::of(counted.tally, &finished.records, status)? };
     let summary = warned(scenario, warnings, switches, summary, &finished.records);
     let hops = finished.records.totals.packet_hops;
     let performance = Performance {

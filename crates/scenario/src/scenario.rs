@@ -8,8 +8,9 @@ use netloom_sim::{Fault, Measure};
 use netloom_topology::{FatTree, Topology};
 use netloom_transport::Transport;
 use netloom_workload::{Idle, Job, Pattern, Permutation, Servers, TraceFiles, Workload};
-use serde::Serialize;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::cluster;
 use crate::document::{Node, Value};
@@ -19,6 +20,23 @@ use crate::section::{Section, report};
 use crate::settle::{Settled, settle};
 use crate::source::{Problem, Problems};
 use crate::transport::{self, read_transport};
+
+/// In what a run counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Detail {
+    /// Packet by packet.
+    #[default]
+    Packets,
+    /// Flow by flow at max-min fair rates: no queues, no losses, no congestion control.
+    Flow,
+}
+
+impl Detail {
+    fn is_default(&self) -> bool {
+        *self == Detail::default()
+    }
+}
 
 /// A scenario whose every field is known, in range by itself, and spelt right.
 ///
@@ -32,6 +50,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Whether what recurs is skipped, with the same outcome.
     pub fast: bool,
+    /// In what the run counts.
+    pub detail: Detail,
     /// What is wired to what.
     pub topology: Topology,
     /// The NICs of servers that have several; absent: each host of the network has one.
@@ -59,6 +79,7 @@ impl Default for Scenario {
             name: "scenario".to_owned(),
             seed: 1,
             fast: false,
+            detail: Detail::default(),
             topology: Topology::FatTree(FatTree::default()),
             servers: None,
             fabric: Fabric::default(),
@@ -79,6 +100,8 @@ struct Written<'a> {
     seed: u64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     fast: bool,
+    #[serde(skip_serializing_if = "Detail::is_default")]
+    detail: Detail,
     topology: &'a Topology,
     #[serde(skip_serializing_if = "Option::is_none")]
     servers: Option<&'a Servers>,
@@ -175,6 +198,7 @@ impl Scenario {
             name: &self.name,
             seed: self.seed,
             fast: self.fast,
+            detail: self.detail,
             topology: &self.topology,
             servers: self.servers.as_ref(),
             fabric: &self.fabric,
@@ -193,6 +217,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let name = root.required_node("name");
     let seed = root.required("seed");
     let fast = root.value("fast", false);
+    let detail = root.value("detail", Detail::default());
     let topology = root.required("topology");
     let servers = root.value("servers", None);
     let fabric = root.required_node("fabric");
@@ -213,6 +238,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
         name: name?,
         seed: seed?,
         fast: fast?,
+        detail: detail?,
         topology: topology?,
         servers: servers?,
         fabric: fabric?,
@@ -349,7 +375,7 @@ mod tests {
     fn what_explain_prints_reads_back_as_the_same_scenario() {
         for text in [
             "",
-            "seed = 7\n[topology]\nkind = \"fat-tree\"\nk = 8\nrate = \"100Gbps\"\n",
+            "detail = \"flow\"\nseed = 7\n[topology]\nkind = \"fat-tree\"\nk = 8\nrate = \"100Gbps\"\n",
             "[[faults]]\nkind = \"degrade\"\nlink_fraction = 0.01\n[[faults]]\nkind = \"cut\"\nlinks = 1\n[measure]\nwarm_up = \"1ms\"\n",
             "[routing]\npreset = \"fatpaths\"\nselector = { construction = \"spain\" }\n",
             "routing = \"flowcut-nic\"\n[transport]\nmtu = 1024\ncongestion = \"dctcp\"\n[fabric]\necn = { kmin = 1000, kmax = \"9KB\" }\n",

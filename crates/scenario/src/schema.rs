@@ -69,7 +69,11 @@ pub(crate) fn head() -> Map<String, Value> {
         "description": "Whether to skip parts of the run that exactly repeat earlier parts. The outcome is the same.",
         "type": "boolean", "default": false,
     });
-    [("name", name), ("seed", seed), ("fast", fast)]
+    let detail = json!({
+        "description": "In what the run counts: \"packets\", or \"flow\", in which flows have max-min fair rates and there are no queues, losses or congestion control.",
+        "enum": ["packets", "flow"], "default": "packets",
+    });
+    [("name", name), ("seed", seed), ("fast", fast), ("detail", detail)]
         .into_iter()
         .map(|(name, schema)| (name.to_owned(), schema))
         .collect()

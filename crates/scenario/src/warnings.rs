@@ -17,10 +17,26 @@ use netloom_units::kind::Kind;
 use netloom_workload::{Overlap, Pattern, Plan};
 
 use self::round_trip::Farthest;
-use crate::scenario::Scenario;
+use crate::scenario::{Detail, Scenario};
 
 /// What is suspicious before anything has run.
 pub(crate) fn before(scenario: &Scenario, network: &Network, plan: &Plan) -> Vec<String> {
+    let is_of_packets = scenario.detail == Detail::Packets;
+    let mut found = if is_of_packets { of_packets(scenario, network) } else { Vec::new() };
+    found.extend(overload::warning(scenario, network));
+    found.extend(no_messages(scenario, plan));
+    found.extend(plan.overlaps.iter().map(shared_hosts));
+    found.extend(plan.notes.iter().map(|note| format!("workload: {note}")));
+    if is_of_packets {
+        found.extend(unread::unread(scenario, network));
+        found.extend(unread::one_entropy_value(scenario, network));
+        found.extend(unread::high_ceiling(scenario, network));
+    }
+    found
+}
+
+/// What is suspicious about queues, signals and windows.
+fn of_packets(scenario: &Scenario, network: &Network) -> Vec<String> {
     let farthest = Farthest::of(scenario, network);
     let mut found = Vec::new();
     found.extend(signals::expected_marks(scenario));
@@ -36,13 +52,6 @@ pub(crate) fn before(scenario: &Scenario, network: &Network, plan: &Plan) -> Vec
     found.extend(windows::plb_below_idle(scenario, &farthest));
     found.extend(windows::faster_than_one_path(scenario, network));
     found.extend(round_trip::small_pause_buffers(scenario, &farthest));
-    found.extend(overload::warning(scenario, network));
-    found.extend(no_messages(scenario, plan));
-    found.extend(plan.overlaps.iter().map(shared_hosts));
-    found.extend(plan.notes.iter().map(|note| format!("workload: {note}")));
-    found.extend(unread::unread(scenario, network));
-    found.extend(unread::one_entropy_value(scenario, network));
-    found.extend(unread::high_ceiling(scenario, network));
     found
 }
 
@@ -53,8 +62,10 @@ pub(crate) fn after(scenario: &Scenario, switches: u32, summary: &Summary, recor
     found.extend(outcome::empty_trace(scenario, records));
     found.extend(outcome::no_activity(scenario, records));
     found.extend(outcome::unfinished(summary));
-    found.extend(outcome::no_decision(scenario, switches, summary));
-    found.extend(outcome::no_reaction(scenario, summary));
+    if scenario.detail == Detail::Packets {
+        found.extend(outcome::no_decision(scenario, switches, summary));
+        found.extend(outcome::no_reaction(scenario, summary));
+    }
     found
 }
 

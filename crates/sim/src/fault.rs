@@ -474,6 +474,32 @@ impl Faults {
         ports.flat_map(intervals).collect()
     }
 
+    /// Every channel whose rate is not always that of its link, with its rate at time zero and its later changes; 0 while it is cut. In order of
+    /// channels. `rate`: that of a channel's link.
+    pub(crate) fn rates(&self, rate: impl Fn(ChannelId) -> Rate) -> Vec<(ChannelId, Vec<(Time, Rate)>)> {
+        let mut channels: Vec<ChannelId> = self.intervals.keys().chain(self.cuts.keys()).copied().collect();
+        channels.sort_unstable();
+        channels.dedup();
+        let changes = |channel| {
+            let (first, later) = self.schedule(channel, rate(channel));
+            let cuts = apart(of(&self.cuts, channel).to_vec());
+            let mut instants = vec![Time::ZERO];
+            instants.extend(later.iter().map(|&(at, _)| at));
+            instants
+                .extend(cuts.iter().flat_map(|&(from, until)| [from, until]).filter(|&at| at < END_OF_TIME));
+            instants.sort_unstable();
+            instants.dedup();
+            let rate_at = |at: Time| {
+                let is_cut = cuts.iter().any(|&(from, until)| from <= at && at < until);
+                let changed =
+                    later.iter().rev().find(|&&(from, _)| from <= at).map_or(first, |&(_, rate)| rate);
+                (at, if is_cut { Rate(0) } else { changed })
+            };
+            (channel, instants.into_iter().map(rate_at).collect())
+        };
+        channels.into_iter().map(changes).collect()
+    }
+
     /// The rate at time zero and its later changes. Overlapping intervals multiply.
     pub(crate) fn schedule(&self, channel: ChannelId, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
         let intervals = of(&self.intervals, channel);

@@ -136,28 +136,43 @@ struct Hop {
 impl PathProfile {
     /// The path through the first candidate of every switch.
     pub(crate) fn walk(world: &World, table: &RouteTable, src: HostId, dst: HostId) -> Self {
+        let network = &world.network;
+        let first: ChannelId = network.ports(src)[0];
+        let channels = std::iter::successors(Some(first), |&channel| {
+            let here = network.channel(channel).to;
+            (here != dst).then(|| network.ports(here)[usize::from(table.candidates(here, dst).ports[0])])
+        });
+        Self::along(world, channels)
+    }
+
+    /// The path of these channels, from a host to another one.
+    pub(crate) fn along(world: &World, channels: impl IntoIterator<Item = ChannelId>) -> Self {
         let (network, fabric) = (&world.network, &world.fabric.options);
-        let mut channels = Vec::with_capacity(8);
-        let mut channel: ChannelId = network.ports(src)[0];
-        loop {
+        let hop = |channel| {
             let Channel { to, rate, latency, .. } = network.channel(channel);
-            if to == dst {
-                channels.push(Hop { rate, latency, is_cut_through: false });
-                return PathProfile { channels, cut_through: fabric.cut_through };
+            match to.checked_sub(network.hosts()) {
+                None => Hop { rate, latency, is_cut_through: false },
+                Some(switch) => Hop {
+                    rate,
+                    latency: latency + fabric.switch_latency,
+                    is_cut_through: rate >= world.wiring.fastest(switch),
+                },
             }
-            channels.push(Hop {
-                rate,
-                latency: latency + fabric.switch_latency,
-                is_cut_through: rate >= world.wiring.fastest(to - network.hosts()),
-            });
-            channel = network.ports(to)[usize::from(table.candidates(to, dst).ports[0])];
-        }
+        };
+        let mut hops = Vec::with_capacity(8);
+        hops.extend(channels.into_iter().map(hop));
+        PathProfile { channels: hops, cut_through: fabric.cut_through }
     }
 
     /// The part between the first switch and the last one.
     pub(crate) fn between_switches(&self) -> PathProfile {
         let channels = self.channels[1..self.channels.len() - 1].to_vec();
         PathProfile { channels, cut_through: self.cut_through }
+    }
+
+    /// Rate of its slowest channel.
+    pub fn slowest_rate(&self) -> Rate {
+        self.channels.iter().map(|hop| hop.rate).min().unwrap_or(Rate(1))
     }
 
     /// Rate of the first channel, the NIC's.

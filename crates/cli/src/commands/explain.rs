@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use netloom_scenario::prepare;
+use netloom_scenario::{Run, prepare};
 
 use crate::args::ScenarioArgs;
 use crate::failure::Failure;
@@ -18,9 +18,11 @@ pub(crate) fn explain(args: &ScenarioArgs) -> Result<(), Failure> {
         text += "\n# The workload:\n";
         ready.work.iter().for_each(|line| text += &format!("# {line}\n"));
     }
-    if loaded.scenario.fast {
+    if let Run::Packets(simulation) = &ready.run
+        && loaded.scenario.fast
+    {
         text += "\n# fast: ";
-        text += &match ready.simulation.skips_nothing_because_of() {
+        text += &match simulation.skips_nothing_because_of() {
             Some(what) => format!("nothing is skipped, because of {what}\n"),
             None => "what recurs is skipped, with the same outcome\n".to_owned(),
         };

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use netloom_routing::Routing;
-use netloom_scenario::{Problem, prepare};
+use netloom_scenario::{Problem, prepare_packets};
 use netloom_sim::Trace;
 use netloom_topology::{HostId, Network, NodeId};
 use netloom_units::kind::Kind;
@@ -40,8 +40,8 @@ struct Hop<'a> {
 /// Follows the first packet of a flow through the idle fabric.
 pub(crate) fn route(args: &RouteArgs) -> Result<(), Failure> {
     let loaded = load(&args.scenario, &args.changes)?.warn();
-    let ready = prepare(&loaded.scenario, &loaded.document)?;
-    let network = ready.simulation.network();
+    let simulation = prepare_packets(&loaded.scenario, &loaded.document)?;
+    let network = simulation.network();
     let (src, dst) = (host("SRC", &args.src, network)?, host("DST", &args.dst, network)?);
     if src == dst {
         return Err(Problem::new("DST", "a host sends nothing to itself; give two hosts").into());
@@ -54,7 +54,7 @@ pub(crate) fn route(args: &RouteArgs) -> Result<(), Failure> {
         );
         return Err(Problem::new("DST", message).into());
     }
-    let trace = ready.simulation.trace(src, dst, args.flow, args.entropy);
+    let trace = simulation.trace(src, dst, args.flow, args.entropy);
     match args.json {
         true => print_json(args, &loaded.scenario.routing, network, &trace),
         false => print_table(args, &loaded.scenario.routing, network, &trace),

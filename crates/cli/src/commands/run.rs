@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use netloom_astra::End;
 use netloom_record::{Existing, OutcomeWriter, Status};
-use netloom_scenario::{Problem, Scenario, finish, prepare};
+use netloom_scenario::{Problem, Run, Scenario, finish, prepare};
 use netloom_units::kind::Kind;
 
 use crate::args::RunArgs;
@@ -44,7 +44,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let stop = interrupt::flag();
     let threads = match args.threads {
         Some(threads) => usize::from(threads),
-        None => idle_threads(ready.hosts + ready.switches),
+        None if matches!(ready.run, Run::Packets(_)) => idle_threads(ready.hosts + ready.switches),
+        // Rates are computed by one.
+        None => 1,
     };
     let mut line = RunLine::new(ready.total_messages, scenario.measure.until, args.quiet);
     let result = finish(scenario, ready, threads, &writer, |progress| {

@@ -96,7 +96,9 @@ pub(crate) enum Choice {
     Static,
     /// On nothing: a uniform draw among all candidates.
     Uniform,
-    /// On what was sent before, or on the state of the network.
+    /// On what was sent before and nothing else: each candidate has its turn.
+    InTurn,
+    /// On the state of the network, or, among numbered paths at a NIC, on a draw that this may narrow.
     Adaptive,
 }
 

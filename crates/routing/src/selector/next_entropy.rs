@@ -23,7 +23,7 @@ impl SelectorConfig for NextEntropy {
     fn facts(&self) -> Facts<'_> {
         Facts {
             places: Places::Nic(NicTags::EntropyInTurn),
-            choice: Choice::Adaptive,
+            choice: Choice::InTurn,
             decides_control: false,
             digits: Digits::None,
             reads_hash: true,

@@ -51,7 +51,7 @@ impl SelectorConfig for RoundRobin {
     fn facts(&self) -> Facts<'_> {
         Facts {
             places: Places::NicOrSwitches(NicTags::Labels),
-            choice: Choice::Adaptive,
+            choice: Choice::InTurn,
             decides_control: true,
             digits: Digits::None,
             reads_hash: true,

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use netloom_flow::FlowRun;
 use netloom_record::Summary;
 use netloom_sim::{ChannelEnds, Cut, Fault, SimConfig, Simulation};
 use netloom_topology::{BuildContext, Network, NodeId};
@@ -11,20 +12,30 @@ use netloom_units::memory;
 use netloom_workload::{Analytical, Job, Plan, PlanContext, RankEnds, add_jobs};
 
 use super::analytical;
+use super::flow;
 use super::problems::{
     invalid_problem, job_problem, located, network_problem, sim_problem, workload_problem,
 };
 use crate::document::Node;
 use crate::outline::outline;
-use crate::scenario::Scenario;
+use crate::scenario::{Detail, Scenario};
 use crate::source::{Problem, Problems};
 use crate::warnings;
+
+/// What is run.
+#[derive(Debug)]
+pub enum Run {
+    /// Hosts and switches that send packets.
+    Packets(Simulation),
+    /// Flows with rates.
+    Flow(FlowRun),
+}
 
 /// A scenario whose parts fit each other, ready to run.
 #[derive(Debug)]
 pub struct Ready {
-    /// The nodes.
-    pub simulation: Simulation,
+    /// What is run, in the [detail](Detail) that the scenario asks for.
+    pub run: Run,
     /// How many messages there will be, where that is known.
     pub total_messages: Option<u64>,
     /// A summary in which everything has a value that may have one after the run. Its names are those of the run, its numbers mean
@@ -54,8 +65,21 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
     let warnings = all_warnings(scenario, document, &network, &plan);
     let (hosts, switches) = (network.hosts(), network.switches());
     let (ends, analytical) = (plan.ends.clone(), plan.analytical.clone());
-    let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
-    Ok(Ready { simulation, total_messages, outline, work, warnings, hosts, switches, ends, analytical })
+    let run = match scenario.detail {
+        Detail::Packets => Simulation::new(network, config, plan).map(Run::Packets),
+        Detail::Flow => FlowRun::new(network, config, plan).map(Run::Flow),
+    };
+    let run = run.map_err(|error| sim_problem(&error, document))?;
+    Ok(Ready { run, total_messages, outline, work, warnings, hosts, switches, ends, analytical })
+}
+
+/// The simulation of a scenario packet by packet, whatever its detail: which path a packet takes does not depend on that.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_packets(scenario: &Scenario, document: &Node) -> Result<Simulation, Problems> {
+    let Built { network, config, plan, .. } = build(scenario, document)?;
+    Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document).into())
 }
 
 /// What is known of a run that [`prepare`] does not refuse.
@@ -83,7 +107,11 @@ pub fn check(scenario: &Scenario, document: &Node) -> Result<Checked, Problems> 
     let (hosts, total_messages) = (network.hosts(), plan.total_messages);
     let memory = routes(&network) + busy_network(&network, &plan);
     let warnings = all_warnings(scenario, document, &network, &plan);
-    Simulation::check(network, config, plan).map_err(|error| sim_problem(&error, document))?;
+    let checked = match scenario.detail {
+        Detail::Packets => Simulation::check(network, config, plan),
+        Detail::Flow => FlowRun::check(network, config, plan),
+    };
+    checked.map_err(|error| sim_problem(&error, document))?;
     Ok(Checked { hosts, total_messages, outline, warnings, memory })
 }
 
@@ -91,6 +119,7 @@ pub fn check(scenario: &Scenario, document: &Node) -> Result<Checked, Problems> 
 fn all_warnings(scenario: &Scenario, document: &Node, network: &Network, plan: &Plan) -> Vec<String> {
     let mut warnings = left_out(document);
     warnings.extend(warnings::before(scenario, network, plan));
+    warnings.extend(flow::warning(scenario, document));
     warnings.extend(plan.analytical.as_ref().and_then(|_| analytical::warning(document)));
     warnings
 }
@@ -134,6 +163,7 @@ fn build(scenario: &Scenario, document: &Node) -> Result<Built, Problems> {
         analytical::check(scenario, document)?;
     }
     check_classes(scenario, document)?;
+    flow::check(scenario, document)?;
     if let Some((section, field, who)) = lacks_notifications(scenario) {
         let reason = format!(
             "{who} learns of congestion from notifications only: expected `fabric.qcn = {{}}`, found none"

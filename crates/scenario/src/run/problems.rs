@@ -38,6 +38,7 @@ pub(super) fn sim_problem(error: &SimError, document: &Node) -> Problem {
         SimError::Routing(error) => routing_problem(error, document),
         SimError::Transport(error) => invalid_problem(error, "transport", document),
         SimError::Fault(error) => invalid_problem(error, "faults", document),
+        SimError::Workload(error) => invalid_problem(error, "workload", document),
         SimError::Measure(error) => invalid_problem(error, "measure", document),
         SimError::Unreachable(reason) => located(document, "faults", "", reason),
         SimError::TooFar(reason) | SimError::TooLarge(reason) => located(document, "topology", "", reason),

@@ -219,3 +219,84 @@ fn the_nearest_written_table_stands_for_a_field_nobody_wrote() {
     let text = "[topology]\nkind = \"complete\"\nswitches = 5\n[routing]\npreset = \"d-mod-k\"\n";
     assert!(problem(text).starts_with("s.toml:4:1: routing.selector: expected a tree"), "{}", problem(text));
 }
+
+/// What only packets have is refused by name, whether it comes from the scenario or from the flow level's own crate.
+#[test]
+fn what_only_packets_have_is_refused_at_the_level_of_flows() {
+    let cases = [
+        ("fast = true\n", "s.toml:2:8: fast: expected false, as nothing is calculated packet by packet"),
+        ("servers = { nics = 2 }\n", "servers: expected none: a host has one NIC at the level of flows"),
+        (
+            "[measure]\ntrace = { flows = [{ src = 0, dst = 9 }] }\n",
+            "measure.trace: expected none at the level of flows",
+        ),
+        ("[measure]\npackets = true\n", "s.toml:3:11: measure.packets: expected none at the level of flows"),
+        ("[measure]\nsample_senders = \"1us\"\n", "s.toml:3:18: measure.sample_senders: expected none"),
+        ("[routing]\nmax_flow_entries = 10\n", "s.toml:3:20: routing.max_flow_entries: expected none"),
+        ("[transport]\nsubflows = 4\n", "s.toml:3:12: transport.subflows: expected 1 at the level of flows"),
+        (
+            "routing = \"letflow\"\n",
+            "routing.selector: expected one that keeps a flow on one path or divides it among its paths packet by packet",
+        ),
+        ("routing = \"ugal-l\"\n[topology]\nkind = \"dragonfly\"\n", "found \"ugal\" per packet"),
+        (
+            "[routing]\npreset = \"adaptive\"\n[topology]\nkind = \"torus\"\n",
+            "routing.selector: expected one that does not go by the state of the network",
+        ),
+        (
+            "routing = \"drill\"\nfaults = [{ kind = \"degrade\", link_fraction = 0.1, rate_factor = 0.5 }]\n",
+            "found \"drill\" per packet with faults that change links or routes",
+        ),
+        (
+            "[[faults]]\nkind = \"loss\"\nlink_fraction = 0.1\nprobability = 0.1\n",
+            "s.toml:3:8: faults.0.kind: expected \"cut\" or \"degrade\" at the level of flows",
+        ),
+        (
+            "[topology]\nkind = \"fat-tree\"\nk = 4\n[workload]\nkind = \"sharp-like\"\n",
+            "workload.kind: expected another algorithm at the level of flows",
+        ),
+        ("[workload]\nkind = \"bernoulli\"\n", "workload.kind: expected another kind at the level of flows"),
+    ];
+    for (text, expected) in cases {
+        let found = problem(&format!("detail = \"flow\"\n{text}"));
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    let misspelt = Scenario::read(&document("detail = \"flows\"\n")).unwrap_err().to_string();
+    assert!(misspelt.contains("s.toml:1:10: detail: there is no detail `flows`"), "{misspelt}");
+}
+
+#[test]
+fn fields_that_only_packets_have_are_named() {
+    let warnings = |text: &str| {
+        let document = document(text);
+        check(&Scenario::read(&document).unwrap(), &document).unwrap().warnings.join("\n")
+    };
+    let text = "routing = { preset = \"adaptive\", selector = { refresh = \"1us\" } }\n\
+                transport = { preset = \"dctcp\", mtu = 1024, rto_min = \"1ms\" }\nfabric = { buffer = \"1MB\", switch_latency = \"1us\" }\n";
+    let found = warnings(&format!("detail = \"flow\"\n{text}"));
+    let named =
+        "fabric.buffer, transport.rto_min, routing.selector.refresh: without effect at the level of flows";
+    assert!(found.contains(named), "{found}");
+    assert!(!warnings(text).contains("level of flows"));
+}
+
+/// The outcome has the same tables, says how it came about, and has the same bytes each time.
+#[test]
+fn an_outcome_of_flows_says_so_and_is_the_same_on_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "detail = \"flow\"\ntopology = { kind = \"fat-tree\", k = 4 }\nworkload = { kind = \"uniform\", size = \"100KB\", messages_per_host = 5 }\n";
+    let document = document(text);
+    let write = |name: &str, threads| {
+        let writer = OutcomeWriter::prepare(&folder.path().join(name), Existing::Refuse).unwrap();
+        run(&document, threads, &writer, |_| ControlFlow::Continue(())).unwrap().summary
+    };
+    let summary = write("one", 1);
+    assert!(summary.flow_level);
+    assert_eq!(summary.flows.completed, 16 * 5);
+    assert_eq!(write("three", 3), summary);
+    for entry in std::fs::read_dir(folder.path().join("one")).unwrap() {
+        let name = entry.unwrap().file_name();
+        let bytes = |of: &str| std::fs::read(folder.path().join(of).join(&name)).unwrap();
+        assert!(name == *"performance.json" || bytes("one") == bytes("three"), "{name:?}");
+    }
+}

@@ -95,19 +95,7 @@ impl Host {
         if let Some(idle) = self.last_idle.as_deref().filter(|idle| (idle.dst, idle.bytes) == (dst, bytes)) {
             return *idle;
         }
-        let path = world.idle_path(src, dst);
-        let options = &world.transport.options;
-        let full_packets = (bytes.0 - 1) / options.mtu.0;
-        let last = Bytes(bytes.0 - full_packets * options.mtu.0 + options.header.0);
-        let answer = path.one_way(options.ack_size);
-        // The port with most packets decides: the first one, which has the last packet if all others have one less.
-        let (ports, full) = (world.ports_in_use(src), world.transport.packet_size());
-        let (rounds, others) = (full_packets / ports, full_packets % ports);
-        let mut ideal_fct = path.ideal_fct(rounds, full, if others == 0 { last } else { full });
-        if options.handshake {
-            ideal_fct += path.one_way(options.header) + answer;
-        }
-        let idle = Idle { dst, bytes, facts: world.path_facts(src, &path), ideal_fct, answer };
+        let idle = world.idle(src, dst, bytes);
         match &mut self.last_idle {
             Some(last) => **last = idle,
             last => *last = Some(Box::new(idle)),

@@ -33,6 +33,15 @@ use crate::world::{Says, TakesData, World};
 impl Simulation {
     /// Lays the routes and makes the nodes.
     pub(crate) fn of(network: Network, validated: Validated, mut plan: Plan) -> Result<Self, SimError> {
+        let mut simulation = Self::lay(network, validated, &mut plan)?;
+        simulation.nodes = simulation.make_nodes(plan).map_err(SimError::Fabric)?;
+        let load_until = simulation.world.recorder.load_until;
+        simulation.note_load(load_until);
+        Ok(simulation)
+    }
+
+    /// Lays the routes and makes everything but the nodes.
+    pub(crate) fn lay(network: Network, validated: Validated, plan: &mut Plan) -> Result<Self, SimError> {
         let Validated { fabric, routing, transport, faults, measure, seed, .. } = validated;
         let Validated { named_channels, traced, is_lossy, numbering, largest, .. } = validated;
         let layers_seed = layers_seed(seed);
@@ -96,12 +105,7 @@ impl Simulation {
             calculations: AtomicU64::new(0),
         };
         let groups = plan.groups.clone();
-        let mut simulation =
-            Simulation { world, measure, named_channels, traced, groups, nodes: Vec::new(), skips: false };
-        simulation.nodes = simulation.make_nodes(plan).map_err(SimError::Fabric)?;
-        let load_until = simulation.world.recorder.load_until;
-        simulation.note_load(load_until);
-        Ok(simulation)
+        Ok(Simulation { world, measure, named_channels, traced, groups, nodes: Vec::new(), skips: false })
     }
 
     pub(crate) fn make_nodes(&self, plan: Plan) -> Result<Vec<Node>, Invalid> {

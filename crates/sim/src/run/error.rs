@@ -35,6 +35,9 @@ pub enum SimError {
     /// There are more channels than messages can say that they came by.
     #[error("topology: {0}")]
     TooLarge(String),
+    /// The workload is one that the run cannot carry.
+    #[error("workload.{0}")]
+    Workload(Invalid),
     /// What to measure makes no sense.
     #[error("measure.{0}")]
     Measure(Invalid),

@@ -12,7 +12,7 @@ use netloom_workload::{ActivityKind, JobPlan, OperationKind, RankLog};
 use rustc_hash::FxHashMap;
 
 /// What is known of the jobs while the flows go by, in order of (source, number).
-pub(crate) struct Jobs<'a> {
+pub struct Jobs<'a> {
     plans: &'a [JobPlan],
     /// In order of (job, rank).
     logs: Vec<RankLog>,
@@ -75,7 +75,7 @@ impl<'a> Jobs<'a> {
     }
 
     /// Takes note of the next flow.
-    pub(crate) fn add(&mut self, flow: &FlowRecord) {
+    pub fn add(&mut self, flow: &FlowRecord) {
         let message = (flow.src, flow.flow);
         while let Some(pending) = self.waits.get(self.next).filter(|pending| pending.message <= message) {
             if pending.message == message {
@@ -97,7 +97,7 @@ impl<'a> Jobs<'a> {
     }
 
     /// The records.
-    pub(crate) fn finish(self) -> JobRecords {
+    pub fn finish(self) -> JobRecords {
         let Jobs { plans, logs, exposed, counted, .. } = self;
         let names = |plan: &JobPlan| JobNames {
             name: plan.name.clone(),

@@ -18,6 +18,7 @@ pub(crate) mod rows;
 pub(crate) mod simulation;
 pub(crate) mod skip;
 mod skip_steps;
+pub(crate) mod stage;
 pub(crate) mod stall;
 pub(crate) mod trace;
 pub(crate) mod validate;

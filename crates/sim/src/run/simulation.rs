@@ -59,6 +59,14 @@ impl Simulation {
     pub fn check(network: Network, config: SimConfig, mut plan: Plan) -> Result<(), SimError> {
         let network = equip(network, &mut plan)?;
         let validated = Validated::new(&network, config, &plan)?;
+        Self::check_validated(network, validated, plan)
+    }
+
+    pub(crate) fn check_validated(
+        network: Network,
+        validated: Validated,
+        plan: Plan,
+    ) -> Result<(), SimError> {
         let Validated { fabric, routing, faults, seed, .. } = &validated;
         // A lossless fabric is searched for deadlocks, and new routes may leave some host out of reach.
         if !matches!(fabric.flow_control, FlowControl::Lossy(_)) || !faults.withdrawals.is_empty() {

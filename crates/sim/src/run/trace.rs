@@ -50,7 +50,7 @@ impl Simulation {
             let (candidates, hop, reason) = if forwarding.is_minimal() {
                 let minimal = forwarding.table().candidates(here, dst);
                 let tags = || forwarding.tags(src, dst);
-                let view = Idle { network, here };
+                let view = IdleSwitch { network, here };
                 let hop = path_selector.port(|| header, minimal, view, tags, &mut draws);
                 let reason = match minimal.ports {
                     [_] if world.routing.goes_in_order() => {
@@ -61,7 +61,7 @@ impl Simulation {
                 };
                 (minimal.ports.to_vec(), hop, reason)
             } else {
-                let view = &mut Idle { network, here };
+                let view = &mut IdleSwitch { network, here };
                 let hop = path_selector.onward(
                     PacketContext { forwarding, place: forwarding.place(here), header: &header },
                     view,
@@ -87,12 +87,15 @@ impl Simulation {
 }
 
 /// A switch at which nothing waits.
-struct Idle<'a> {
-    network: &'a Network,
-    here: NodeId,
+#[derive(Clone, Copy, Debug)]
+pub struct IdleSwitch<'a> {
+    /// The network.
+    pub network: &'a Network,
+    /// The switch.
+    pub here: NodeId,
 }
 
-impl View for Idle<'_> {
+impl View for IdleSwitch<'_> {
     fn now(&self) -> Time {
         Time::ZERO
     }

@@ -1,0 +1,243 @@
+//! Which links flows take: the paths that the routing scheme gives them, with the shares that follow from it ([`Spread`]).
+
+use std::rc::Rc;
+
+use netloom_routing::{Carries, Header, PacketContext, Spread, SwitchPathSelector, Tag};
+use netloom_sim::{IdleSwitch, Stage};
+use netloom_topology::{ChannelId, HostId, NodeId};
+use netloom_units::random::Stream;
+use netloom_units::{Time, narrow, random};
+use rustc_hash::FxHashMap;
+
+use crate::alike;
+use crate::max_min::Resource;
+use crate::split::{ARRIVED, Split};
+
+/// Paths as they are at one time of the run.
+pub(crate) struct Paths<'a> {
+    stage: &'a Stage,
+    spread: Spread,
+    /// Since when the present routes hold.
+    now: Time,
+    /// Per channel, the resource that stands for it.
+    pub(crate) resources: Vec<Resource>,
+    /// How many there are.
+    pub(crate) count: u32,
+    /// Channels that are cut now.
+    dead: Vec<bool>,
+    /// Channels whose rates change.
+    apart: Vec<bool>,
+    /// Between two switches with hosts.
+    known: FxHashMap<(NodeId, NodeId), Option<Rc<Split>>>,
+    /// Selectors, and what they draw, of switches that have been asked.
+    switches: FxHashMap<NodeId, (SwitchPathSelector, Stream)>,
+    /// What hosts draw.
+    hosts: FxHashMap<HostId, Stream>,
+}
+
+/// The links of a flow.
+pub(crate) struct Course {
+    /// Between its hosts' own; none if no path is left.
+    pub(crate) split: Option<Rc<Split>>,
+    /// All of them, if it has one path.
+    pub(crate) path: Option<Vec<ChannelId>>,
+}
+
+impl<'a> Paths<'a> {
+    pub(crate) fn new(stage: &'a Stage, spread: Spread) -> Self {
+        let channels = stage.network().channels() as usize;
+        let mut apart = vec![false; channels];
+        stage.rates().iter().for_each(|&(channel, _)| apart[channel as usize] = true);
+        let mut paths = Paths {
+            stage,
+            spread,
+            now: Time::ZERO,
+            resources: Vec::new(),
+            count: 0,
+            dead: vec![false; channels],
+            apart,
+            known: FxHashMap::default(),
+            switches: FxHashMap::default(),
+            hosts: FxHashMap::default(),
+        };
+        paths.lay();
+        paths
+    }
+
+    /// Routes, or the links that are cut, have changed.
+    pub(crate) fn change(&mut self, now: Time, is_dead: impl Fn(ChannelId) -> bool) {
+        self.now = now;
+        (0..).zip(&mut self.dead).for_each(|(channel, dead)| *dead = is_dead(channel));
+        self.lay();
+    }
+
+    fn lay(&mut self) {
+        let (network, routes) = (self.stage.network(), self.stage.routes(self.now));
+        self.known.clear();
+        let all_divide = self.spread != Spread::OnePath && self.stage.routing().ecmp_every.is_none();
+        let dead = |channel: ChannelId| self.dead[channel as usize];
+        let apart = |channel: ChannelId| self.apart[channel as usize];
+        let alike = match all_divide && routes.is_minimal() {
+            true => alike::alike(network, routes.table(), dead, apart),
+            false => None,
+        };
+        (self.resources, self.count) = alike.unwrap_or_else(|| alike::each_for_itself(network));
+    }
+
+    /// The tag that a flow begins with at its NIC.
+    pub(crate) fn tag(&mut self, src: HostId, dst: HostId) -> Tag {
+        let seed = self.stage.seed();
+        let tags = self.stage.routes(self.now).tags(src, dst);
+        let draws = self.hosts.entry(src).or_insert_with(|| random::Node::Host.stream(seed, u64::from(src)));
+        tags.first(draws)
+    }
+
+    /// Whether a host's flows have one path each.
+    pub(crate) fn has_one_path(&self, src: HostId) -> bool {
+        self.spread == Spread::OnePath || self.stage.routing().uses_ecmp(src)
+    }
+
+    /// The links of a flow.
+    pub(crate) fn course(&mut self, (src, dst): (HostId, HostId), flow: u32, tag: Tag) -> Course {
+        let network = self.stage.network();
+        let (from, to) = (network.edge_switch(src), network.edge_switch(dst));
+        let is_dead = |channel: ChannelId| self.dead[channel as usize];
+        let (first, last) = (network.ports(src)[0], network.ports(dst)[0] ^ 1);
+        if is_dead(first) || is_dead(last) {
+            return Course { split: None, path: None };
+        }
+        if self.has_one_path(src) {
+            let path = self.walk((src, dst), flow, tag);
+            let is_whole =
+                path.last() == Some(&last) && !path.iter().any(|&channel| self.dead[channel as usize]);
+            let split = is_whole.then(|| {
+                let between = path[1..path.len() - 1].iter();
+                Rc::new(Split::along(between.map(|&channel| self.resources[channel as usize])))
+            });
+            return Course { split, path: Some(path).filter(|_| is_whole) };
+        }
+        if let Some(split) = self.known.get(&(from, to)) {
+            return Course { split: split.clone(), path: None };
+        }
+        let nodes = match self.stage.routes(self.now).is_minimal() {
+            true => self.minimal(src, dst),
+            false => self.numbered(src, dst),
+        };
+        let split = Split::evenly(&nodes).map(Rc::new);
+        self.known.insert((from, to), split.clone());
+        Course { split, path: None }
+    }
+
+    /// The resources of the links of a flow's hosts.
+    pub(crate) fn ends(&self, (src, dst): (HostId, HostId)) -> [Resource; 2] {
+        let network = self.stage.network();
+        [network.ports(src)[0], network.ports(dst)[0] ^ 1].map(|channel| self.resources[channel as usize])
+    }
+
+    /// All minimal paths, switch by switch, of links that are not cut.
+    fn minimal(&self, src: HostId, dst: HostId) -> Vec<Vec<(Resource, u32)>> {
+        let (network, table) = (self.stage.network(), self.stage.routes(self.now).table());
+        let (from, to) = (network.edge_switch(src), network.edge_switch(dst));
+        if from == to {
+            return Vec::new();
+        }
+        // Backwards from the last switch in depth first, so that each one comes after those to which it leads.
+        let mut order: Vec<NodeId> = Vec::new();
+        let mut places: FxHashMap<NodeId, u32> = FxHashMap::default();
+        let mut stack = vec![(from, false)];
+        while let Some((here, is_done)) = stack.pop() {
+            if is_done {
+                order.push(here);
+            } else if places.insert(here, 0).is_none() {
+                stack.push((here, true));
+                let ports = table.candidates(here, dst).ports;
+                let ahead = ports.iter().map(|&port| network.neighbour(here, port));
+                stack.extend(
+                    ahead.filter(|&next| next != to && !places.contains_key(&next)).map(|next| (next, false)),
+                );
+            }
+        }
+        order.reverse();
+        (0..).zip(&order).for_each(|(place, &switch)| _ = places.insert(switch, place));
+        let edges = |&here: &NodeId| {
+            let ports = table.candidates(here, dst).ports.iter();
+            let channels = ports.map(|&port| network.ports(here)[usize::from(port)]);
+            let live = channels.filter(|&channel| !self.dead[channel as usize]);
+            live.map(|channel| {
+                let next = network.channel(channel).to;
+                let node = if next == to { ARRIVED } else { places[&next] };
+                (self.resources[channel as usize], node)
+            })
+            .collect()
+        };
+        order.iter().map(edges).collect()
+    }
+
+    /// All paths that have numbers, of links that are not cut. They part at the first switch, and each has nodes of its own.
+    fn numbered(&mut self, src: HostId, dst: HostId) -> Vec<Vec<(Resource, u32)>> {
+        let network = self.stage.network();
+        if network.edge_switch(src) == network.edge_switch(dst) {
+            return Vec::new();
+        }
+        let mut draws = random::Node::Layers.stream(self.stage.seed(), u64::from(src));
+        let tags = self.stage.routes(self.now).tags(src, dst).list(u32::MAX, &mut draws);
+        let mut nodes = vec![Vec::new()];
+        for tag in tags {
+            let path = self.walk((src, dst), 0, tag);
+            let between = &path[1..path.len().max(2) - 1];
+            if between.is_empty() || path.iter().any(|&channel| self.dead[channel as usize]) {
+                continue;
+            }
+            let first = narrow::<u32>(nodes.len());
+            let behind = |step: usize| match step + 1 == between.len() {
+                true => ARRIVED,
+                false => first + narrow::<u32>(step),
+            };
+            for (step, &channel) in between.iter().enumerate() {
+                let edge = (self.resources[channel as usize], behind(step));
+                match step {
+                    0 => nodes[0].push(edge),
+                    _ => nodes.push(vec![edge]),
+                }
+            }
+        }
+        nodes
+    }
+
+    /// The channels of a flow's first packet, as far as there are routes.
+    fn walk(&mut self, (src, dst): (HostId, HostId), flow: u32, tag: Tag) -> Vec<ChannelId> {
+        let (stage, seed) = (self.stage, self.stage.seed());
+        let (network, routing, routes) = (stage.network(), stage.routing(), stage.routes(self.now));
+        let options = &stage.transport().options;
+        let (bytes, payload) =
+            (narrow::<u32>(options.mtu.0 + options.header.0), narrow::<u32>(options.mtu.0));
+        let mut header = Header { src, dst, flow, tag, bytes, payload, hops: 1, carries: Carries::Data };
+        let mut path = vec![network.ports(src)[0]];
+        let mut here = network.edge_switch(src);
+        while here != dst {
+            let minimal = routes.table().candidates(here, dst);
+            if minimal.ports.is_empty() {
+                break;
+            }
+            let (selector, draws) = self.switches.entry(here).or_insert_with(|| {
+                let mut draws = random::Node::Router.stream(seed, u64::from(here));
+                let selector =
+                    SwitchPathSelector::new(routing, routing.stride(network, here), true, false, &mut draws);
+                (selector, draws)
+            });
+            let mut view = IdleSwitch { network, here };
+            let hop = if routes.is_minimal() {
+                selector.port(|| header, minimal, view, || routes.tags(src, dst), draws)
+            } else {
+                let context =
+                    PacketContext { forwarding: routes, place: routes.place(here), header: &header };
+                selector.onward(context, &mut view, draws)
+            };
+            header.tag = hop.tag;
+            header.hops += 1;
+            path.push(network.ports(here)[usize::from(hop.port)]);
+            here = network.neighbour(here, hop.port);
+        }
+        path
+    }
+}

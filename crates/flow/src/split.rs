@@ -1,0 +1,100 @@
+//! How a flow divides among the links between its two switches.
+
+use netloom_units::narrow;
+use rustc_hash::FxHashMap;
+
+use crate::max_min::Resource;
+
+/// The links that a flow takes, and the part of it that crosses each.
+#[derive(Debug)]
+pub(crate) struct Split {
+    /// Each once.
+    pub(crate) resources: Box<[Resource]>,
+    /// Of 1.
+    pub(crate) weights: Box<[f64]>,
+}
+
+/// Behind the last link.
+pub(crate) const ARRIVED: u32 = u32::MAX;
+
+impl Split {
+    /// All of the flow takes each of these links.
+    pub(crate) fn along(resources: impl IntoIterator<Item = Resource>) -> Self {
+        let resources: Box<[Resource]> = resources.into_iter().collect();
+        Split { weights: resources.iter().map(|_| 1.0).collect(), resources }
+    }
+
+    /// Evenly at each node among the edges that lead on; none if nothing does. An edge is its resource and the node behind it; the flow begins at the first
+    /// node, and nodes come before those to which they lead. A resource may be that of several edges, which stand for as many links that are loaded alike:
+    /// what crosses it is the part on each of these.
+    pub(crate) fn evenly(nodes: &[Vec<(Resource, u32)>]) -> Option<Self> {
+        if nodes.is_empty() {
+            return Some(Split::along([]));
+        }
+        let mut leads_on = vec![false; nodes.len()];
+        for node in (0..nodes.len()).rev() {
+            leads_on[node] = nodes[node].iter().any(|&(_, next)| is_open(next, &leads_on));
+        }
+        if !leads_on[0] {
+            return None;
+        }
+        let mut shares = vec![0.0; nodes.len()];
+        shares[0] = 1.0;
+        let mut places: FxHashMap<Resource, usize> = FxHashMap::default();
+        let (mut resources, mut sums): (Vec<Resource>, Vec<(f64, u32)>) = (Vec::new(), Vec::new());
+        for (node, edges) in nodes.iter().enumerate() {
+            let open = || edges.iter().filter(|&&(_, next)| is_open(next, &leads_on));
+            let share = shares[node] / f64::from(narrow::<u32>(open().count().max(1)));
+            for &(resource, next) in open().filter(|_| share > 0.0) {
+                let place = *places.entry(resource).or_insert_with(|| {
+                    resources.push(resource);
+                    sums.push((0.0, 0));
+                    resources.len() - 1
+                });
+                let (sum, edges) = &mut sums[place];
+                (*sum, *edges) = (*sum + share, *edges + 1);
+                if next != ARRIVED {
+                    shares[next as usize] += share;
+                }
+            }
+        }
+        let weights = sums.into_iter().map(|(sum, edges)| sum / f64::from(edges)).collect();
+        Some(Split { resources: resources.into(), weights })
+    }
+}
+
+fn is_open(next: u32, leads_on: &[bool]) -> bool {
+    next == ARRIVED || leads_on[next as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_switch_divides_evenly() {
+        // Two ways of two links each, and one of them divides again.
+        let nodes = [vec![(10, 1), (11, 2)], vec![(12, ARRIVED)], vec![(13, ARRIVED), (14, ARRIVED)]];
+        let split = Split::evenly(&nodes).unwrap();
+        assert_eq!(*split.resources, [10, 11, 12, 13, 14]);
+        assert_eq!(*split.weights, [0.5, 0.5, 0.5, 0.25, 0.25]);
+    }
+
+    #[test]
+    fn nothing_goes_where_nothing_leads_on() {
+        let nodes = [vec![(10, 1), (11, 2)], vec![(12, ARRIVED)], vec![]];
+        let split = Split::evenly(&nodes).unwrap();
+        assert_eq!((&*split.resources, &*split.weights), (&[10, 12][..], &[1.0, 1.0][..]));
+        assert!(Split::evenly(&[vec![(10, 1)], vec![]]).is_none());
+        assert!(Split::evenly(&[]).unwrap().resources.is_empty());
+    }
+
+    #[test]
+    fn links_that_are_alike_count_as_one() {
+        // Two first links, each before two second ones.
+        let nodes =
+            [vec![(0, 1), (0, 2)], vec![(1, ARRIVED), (1, ARRIVED)], vec![(1, ARRIVED), (1, ARRIVED)]];
+        let split = Split::evenly(&nodes).unwrap();
+        assert_eq!((&*split.resources, &*split.weights), (&[0, 1][..], &[0.5, 0.25][..]));
+    }
+}

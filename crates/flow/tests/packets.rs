@@ -1,0 +1,117 @@
+//! Flows beside their packets, where both are to be close to each other.
+
+mod support;
+
+use netloom_record::Records;
+use netloom_sim::{SimConfig, Simulation};
+use netloom_topology::Network;
+use netloom_transport::{Reliability, Transport};
+use netloom_units::{Bytes, Time};
+use netloom_workload::{
+    Algorithm, AllToAll, Collective, Idle, Job, JobPlacement, Pattern, Plan, PlanContext, Workload, add_jobs,
+};
+use support::common::*;
+use support::{flow_by_flow, free};
+
+fn mean_slowdown(records: &Records) -> f64 {
+    let slowdown = |flow| fct(flow).0 as f64 / flow.ideal_fct.0 as f64;
+    records.flows.iter().map(slowdown).sum::<f64>() / records.flows.len() as f64
+}
+
+/// A permutation of large messages where flows have one path each and share links. DCTCP, the default, keeps queues short and shares links evenly.
+#[test]
+fn a_permutation_on_single_paths_is_as_slow_as_that_of_packets() {
+    let network = fat_tree(8);
+    for name in ["ecmp", "s-mod-k"] {
+        let plan = || permutation(1 << 20, &network, 1);
+        let flows = mean_slowdown(&flow_by_flow(&network, scheme(name), plan()));
+        let packets = mean_slowdown(&run(network.clone(), scheme(name), plan()));
+        assert!((flows / packets - 1.0).abs() < 0.05, "{name}: {flows} instead of {packets}");
+    }
+}
+
+/// A fat tree is rearrangeably non-blocking, so a permutation that divides evenly among all paths is as fast as a lone flow. Packets wait for each other
+/// all the same.
+#[test]
+fn a_divided_permutation_has_the_network_for_itself() {
+    let network = fat_tree(8);
+    for name in ["spray", "spray-paths", "adaptive", "reps"] {
+        let config = || SimConfig { transport: Transport::default(), ..free(name) };
+        let plan = || permutation(1 << 20, &network, 1);
+        let flows = flow_by_flow(&network, config(), plan()).flows;
+        assert!(flows.iter().all(|flow| fct(flow).0.abs_diff(flow.ideal_fct.0) <= 1), "{name}");
+        assert!(mean_slowdown(&run(network.clone(), config(), plan())) >= 1.0, "{name}");
+    }
+}
+
+fn job(name: &str, ranks: u32, workload: Pattern) -> Job {
+    Job {
+        name: name.to_owned(),
+        workload,
+        ranks: Some(ranks),
+        placement: JobPlacement::Packed,
+        share: false,
+        start: Time::ZERO,
+        start_jitter: Time::ZERO,
+        repetitions: 2,
+        class: 0,
+        stragglers: Vec::new(),
+    }
+}
+
+fn laid(network: &Network, jobs: &[Job]) -> Plan {
+    let context = PlanContext::new(1);
+    let plan = Workload::new(Pattern::Idle(Idle::default())).plan(network, &context).unwrap();
+    add_jobs(plan, jobs, network, &context).unwrap()
+}
+
+/// Collectives in which no two messages share a link take as long as packet by packet, rank by rank: to the picosecond where no ACKs take their part of the links.
+#[test]
+fn programs_without_contention_take_as_long_as_with_packets() {
+    use Algorithm::*;
+    let network = crossbar(8);
+    for algorithm in [
+        RingAllreduce,
+        RecursiveDoublingAllreduce,
+        RecursiveDoublingAllgather,
+        Rabenseifner,
+        BruckAllToAll,
+        PairwiseAllToAll,
+        BinomialBroadcast,
+        DisseminationBarrier,
+    ] {
+        let pattern = Collective {
+            algorithm,
+            size: Some(Bytes(8 * 10 * 4096)),
+            compute: Time::from_us(3),
+            ..Collective::default()
+        };
+        let jobs = [job("collective", 8, Pattern::Collective(pattern))];
+        let both = |reliability| {
+            let config = SimConfig { transport: Transport { reliability, ..unlimited() }, ..scheme("ecmp") };
+            let flows = flow_by_flow(&network, config.clone(), laid(&network, &jobs));
+            let packets = Simulation::new(network.clone(), config, laid(&network, &jobs)).unwrap();
+            (flows.jobs, packets.run(1).unwrap().records.jobs)
+        };
+        let (flows, packets) = both(Reliability::None(Default::default()));
+        assert_eq!(flows.jobs, packets.jobs, "{algorithm:?}");
+        assert_eq!(flows.ranks, packets.ranks, "{algorithm:?}");
+        assert_eq!(flows.collectives, packets.collectives, "{algorithm:?}");
+        let (flows, packets) = both(Transport::default().reliability);
+        for (flow, packet) in flows.ranks.iter().zip(&packets.ranks) {
+            let (flow, packet) = (flow.end.unwrap().0 as f64, packet.end.unwrap().0 as f64);
+            assert!((flow / packet - 1.0).abs() < 0.02, "{algorithm:?}: {flow} instead of {packet}");
+        }
+    }
+}
+
+/// All to all, one message of each host after the other.
+#[test]
+fn an_all_to_all_takes_about_as_long_as_with_packets() {
+    let network = leaf_spine(4, 4, 4);
+    let pattern = || Pattern::AllToAll(AllToAll { size: Bytes(100 * 4096).into(), ..AllToAll::default() });
+    let end = |records: &Records| records.totals.makespan.unwrap().0 as f64;
+    let flows = end(&flow_by_flow(&network, free("spray"), plan(pattern(), &network, 1)));
+    let packets = end(&run(network.clone(), free("spray"), plan(pattern(), &network, 1)));
+    assert!((flows / packets - 1.0).abs() < 0.05, "{flows} instead of {packets}");
+}
