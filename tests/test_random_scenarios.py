@@ -214,7 +214,7 @@ def toml(value):
 
 def flow_by_flow(fields):
     """The same without packets, and without most of what is refused then; every second one with a scheme that needs no queues."""
-    fields = {"detail": "flow"} | {name: value for name, value in fields.items() if name != "servers"}
+    fields = {"detail": "flow"} | fields
     fields["faults"] = [fault for fault in fields["faults"] if fault["kind"] != "loss"]
     fields["measure"].pop("sample", None)
     fields["routing"].pop("max_flow_entries", None)

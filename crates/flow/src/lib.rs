@@ -14,6 +14,7 @@
 //! | `split.rs` | how a flow divides among the links between its switches |
 //! | `alike.rs` | links that are always loaded alike count as one |
 //! | `paths.rs` | which links the routing scheme lets a flow take |
+//! | `endpoints.rs` | messages of servers with several NICs |
 //! | `run.rs` | when flows begin and end |
 //! | `outcome.rs` | the records |
 //!
@@ -43,6 +44,7 @@
 )]
 
 mod alike;
+mod endpoints;
 mod max_min;
 mod outcome;
 mod paths;

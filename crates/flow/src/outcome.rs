@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use netloom_record::{ChannelRecord, FlowRecord, Records, Series, Sink, Totals};
+use netloom_record::{ChannelRecord, FlowRecord, Gathered, Records, Series, Sink, Totals, join_parts};
 use netloom_sim::{Finished, RunError, Stage};
 use netloom_topology::Network;
 use netloom_units::{Time, narrow};
@@ -106,6 +106,7 @@ pub(crate) fn hand_on(stage: &Stage, outcome: Outcome, sink: &mut dyn Sink) -> R
     let Outcome { end, active_until, flows, carried, logs, calculated, has_work_left, is_interrupted } =
         outcome;
     let mut jobs = stage.jobs(logs);
+    let mut parts = stage.rails().map(|_| Gathered::default());
     let (mut first, mut last, mut is_undone) = (None::<Time>, calculated, has_work_left);
     for flow in flows.rows().map_err(netloom_record::SeriesError::from)? {
         let flow = flow.map_err(netloom_record::SeriesError::from)?;
@@ -114,9 +115,28 @@ pub(crate) fn hand_on(stage: &Stage, outcome: Outcome, sink: &mut dyn Sink) -> R
             Some(fct) => last = last.max(Some(flow.start + fct)),
             None => is_undone = true,
         }
-        jobs.add(&flow);
-        sink.flow(flow);
+        match (stage.rails(), &mut parts) {
+            (Some(rails), Some(parts)) => {
+                let ((src, _), (dst, rail)) = (rails.endpoint(flow.src), rails.endpoint(flow.dst));
+                parts.push(FlowRecord { src, dst: dst * rails.rails() + rail, ..flow });
+            }
+            _ => {
+                jobs.add(&flow);
+                sink.flow(flow);
+            }
+        }
     }
+    let parts = match (stage.rails(), parts) {
+        (Some(rails), Some(parts)) => {
+            let nic = |place| rails.host(place / rails.rails(), place % rails.rails());
+            let hand_on = |flow| {
+                jobs.add(&flow);
+                sink.flow(flow);
+            };
+            Some(join_parts(&parts.finish()?, rails.rails(), nic, hand_on)?)
+        }
+        _ => None,
+    };
     let totals = Totals {
         simulated: end,
         load_until: stage.load_until().filter(|&until| until < end),
@@ -130,6 +150,7 @@ pub(crate) fn hand_on(stage: &Stage, outcome: Outcome, sink: &mut dyn Sink) -> R
         groups: stage.groups().to_vec(),
         named_channels: stage.named_channels().to_vec(),
         jobs: jobs.finish(),
+        parts,
         totals,
         ..Records::default()
     };

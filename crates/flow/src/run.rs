@@ -14,6 +14,7 @@ use netloom_units::{Bytes, Invalid, Rate, Time, narrow};
 use netloom_workload::{Action, HostWork, Message, Plan, find_stall};
 
 use crate::alike;
+use crate::endpoints::{Endpoints, Ends};
 use crate::max_min::MaxMin;
 use crate::outcome::{self, Carried, Outcome};
 use crate::paths::{Course, Paths};
@@ -101,9 +102,9 @@ fn check(network: &Network, config: &SimConfig, plan: &Plan) -> Result<Spread, S
         let expected = "links without error rates at the level of flows (detail = \"flow\"), where no packet can get lost";
         return Err(SimError::TooLarge(format!("expected {expected}, found some")));
     }
-    if plan.rails.is_some() {
-        let expected = "1 at the level of flows (detail = \"flow\"), where a host has one NIC";
-        return Err(SimError::Servers(Invalid::new("nics", expected, "servers")));
+    if plan.rails.as_ref().is_some_and(|rails| rails.bond().is_some()) {
+        let expected = "none at the level of flows (detail = \"flow\"), where no packet chooses a port";
+        return Err(SimError::Servers(Invalid::new("bond", expected, "one")));
     }
     if plan.units.is_some() {
         let expected =
@@ -147,8 +148,8 @@ fn check_levels(stage: &Stage) -> Result<(), SimError> {
 /// What happens, in order of (time, order of planning).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// The next message of a host starts, or its program.
-    Start(HostId),
+    /// The next message of an endpoint starts, or its program.
+    Start(u32),
     /// The first packet of a flow may leave, as the handshake or the answer to its request is there.
     Begin(u32),
     /// The last bit of a flow leaves its sender, unless its rate has changed since this was planned.
@@ -158,7 +159,7 @@ enum Event {
     /// Its sender knows.
     Sent(u32),
     /// A program wants to be called about an operation.
-    Wake(HostId, u32),
+    Wake(u32, u32),
     /// Links have other rates, or routes lead elsewhere.
     Change,
     /// The warm-up ends.
@@ -208,10 +209,12 @@ impl Active {
 
 pub(crate) struct Run<'a> {
     stage: &'a Stage,
+    /// Per endpoint, as the other lists that follow.
     works: Vec<HostWork>,
     upcoming: Vec<Option<Message>>,
     has_begun: Vec<bool>,
     next_number: Vec<u32>,
+    endpoints: Endpoints,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     planned: u64,
     paths: Paths<'a>,
@@ -240,13 +243,14 @@ fn takes(bits: f64, rate: f64) -> Time {
 
 impl<'a> Run<'a> {
     fn new(stage: &'a Stage, spread: Spread, works: Vec<HostWork>) -> Self {
-        let hosts = works.len();
+        let count = works.len();
         let mut run = Run {
             stage,
             works,
-            upcoming: vec![None; hosts],
-            has_begun: vec![false; hosts],
-            next_number: vec![stage.first_number(); hosts],
+            upcoming: vec![None; count],
+            has_begun: vec![false; count],
+            next_number: vec![stage.first_number(); count],
+            endpoints: Endpoints::new(stage.rails(), stage.transport().options.mtu),
             events: BinaryHeap::new(),
             planned: 0,
             paths: Paths::new(stage, spread),
@@ -272,15 +276,15 @@ impl<'a> Run<'a> {
     }
 
     fn begin(&mut self) {
-        for host in 0..narrow::<u32>(self.works.len()) {
-            let work = &mut self.works[host as usize];
+        for endpoint in 0..narrow::<u32>(self.works.len()) {
+            let work = &mut self.works[endpoint as usize];
             let upcoming = work.next_timed();
-            self.upcoming[host as usize] = upcoming;
+            self.upcoming[endpoint as usize] = upcoming;
             if work.is_program() {
-                self.plan(Time::ZERO, Event::Start(host));
+                self.plan(Time::ZERO, Event::Start(endpoint));
             }
             if let Some(message) = upcoming {
-                self.plan(message.start, Event::Start(host));
+                self.plan(message.start, Event::Start(endpoint));
             }
         }
         let rates = self.rates.iter().flat_map(|(_, changes)| changes.iter().map(|&(at, _)| at));
@@ -356,7 +360,7 @@ impl<'a> Run<'a> {
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Start(host) => self.start(host),
+            Event::Start(endpoint) => self.start(endpoint),
             Event::Begin(id) => {
                 if let Some(flow) = &mut self.flows[id as usize] {
                     (flow.has_begun, flow.since) = (true, self.now);
@@ -379,27 +383,37 @@ impl<'a> Run<'a> {
             Event::Received(id) => {
                 let Some(flow) = &mut self.flows[id as usize] else { return };
                 flow.record.fct = Some(self.now - flow.record.start);
-                let (src, dst, number) = (flow.record.src, flow.record.dst, flow.record.flow);
+                let ends = self.ends(id);
                 self.release(id);
-                if Stage::is_of_program(number) && self.works[src as usize].is_program() {
+                let Some(ends @ Ends { src, dst, number }) = ends else { return };
+                if self.endpoints.note_received(ends)
+                    && Stage::is_of_program(number)
+                    && self.works[dst as usize].is_program()
+                {
                     self.follow(dst, |work, now, actions| work.on_received(now, src, number, actions));
                 }
             }
             Event::Sent(id) => {
                 let Some(flow) = &mut self.flows[id as usize] else { return };
                 flow.record.sender_fct = Some(self.now - flow.record.start);
-                let (src, number, group) = (flow.record.src, flow.record.flow, flow.record.group);
+                let group = flow.record.group;
+                let ends = self.ends(id);
                 self.release(id);
+                let Some(Ends { src, number, .. }) = ends else { return };
+                if !self.endpoints.note_sent(src, number) {
+                    return;
+                }
+                self.done += 1;
                 if self.works[src as usize].is_program() && Stage::is_of_program(number) {
                     self.follow(src, |work, now, actions| work.on_sent(now, number, actions));
                 } else if let Some(message) = self.works[src as usize].next_closed(self.now, group) {
                     let number = self.number(src);
-                    self.launch(src, message, number);
+                    self.launch(src, message, number, None);
                 }
             }
-            Event::Wake(host, op) => {
+            Event::Wake(endpoint, op) => {
                 self.calculated = Some(self.now);
-                self.follow(host, |work, now, actions| work.on_wake(now, op, actions));
+                self.follow(endpoint, |work, now, actions| work.on_wake(now, op, actions));
             }
             Event::Change => self.lay(),
             Event::WarmUp => {
@@ -418,46 +432,55 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn start(&mut self, host: HostId) {
-        if self.works[host as usize].is_program()
-            && !std::mem::replace(&mut self.has_begun[host as usize], true)
+    fn start(&mut self, endpoint: u32) {
+        if self.works[endpoint as usize].is_program()
+            && !std::mem::replace(&mut self.has_begun[endpoint as usize], true)
         {
-            self.follow(host, |work, now, actions| work.begin(now, actions));
+            self.follow(endpoint, |work, now, actions| work.begin(now, actions));
         }
-        while let Some(message) = self.upcoming[host as usize].filter(|message| message.start <= self.now) {
-            let number = self.number(host);
-            self.launch(host, message, number);
-            let next = self.works[host as usize].next_timed();
-            self.upcoming[host as usize] = next;
+        while let Some(message) = self.upcoming[endpoint as usize].filter(|message| message.start <= self.now)
+        {
+            let number = self.number(endpoint);
+            self.launch(endpoint, message, number, None);
+            let next = self.works[endpoint as usize].next_timed();
+            self.upcoming[endpoint as usize] = next;
             if let Some(next) = next.filter(|next| next.start > self.now) {
-                self.plan(next.start, Event::Start(host));
+                self.plan(next.start, Event::Start(endpoint));
             }
         }
     }
 
-    fn number(&mut self, host: HostId) -> u32 {
-        self.next_number[host as usize] += 1;
-        self.next_number[host as usize] - 1
+    fn number(&mut self, endpoint: u32) -> u32 {
+        self.next_number[endpoint as usize] += 1;
+        self.next_number[endpoint as usize] - 1
     }
 
     /// Lets a program take a step, and does what it asks for.
-    fn follow(&mut self, host: HostId, step: impl FnOnce(&mut HostWork, Time, &mut Vec<Action>)) {
+    fn follow(&mut self, endpoint: u32, step: impl FnOnce(&mut HostWork, Time, &mut Vec<Action>)) {
         let mut actions = Vec::new();
-        step(&mut self.works[host as usize], self.now, &mut actions);
+        step(&mut self.works[endpoint as usize], self.now, &mut actions);
         for action in actions {
             match action {
-                Action::Wake { at, op } => self.plan(at, Event::Wake(host, op)),
-                // A host has one NIC.
-                Action::Send { dst, bytes, number, class, group, nic: _ } => {
-                    self.launch(host, Message { group, class, ..Message::new(dst, bytes, self.now) }, number);
+                Action::Wake { at, op } => self.plan(at, Event::Wake(endpoint, op)),
+                Action::Send { dst, bytes, number, class, group, nic } => {
+                    let message = Message { group, class, ..Message::new(dst, bytes, self.now) };
+                    self.launch(endpoint, message, number, nic);
                 }
             }
         }
     }
 
-    /// Begins a flow.
-    fn launch(&mut self, src: HostId, message: Message, number: u32) {
-        let Message { dst, bytes, group, class, .. } = message;
+    /// Begins a message, at a NIC that is given or at those that the endpoint chooses.
+    fn launch(&mut self, src: u32, message: Message, number: u32, nic: Option<u16>) {
+        let ends = Ends { src, dst: message.dst, number };
+        for (src, dst, bytes) in self.endpoints.begin(ends, message.bytes, nic) {
+            self.begin_flow((src, dst, bytes), &message, number);
+        }
+    }
+
+    /// Begins a flow, which is a message or a part of one.
+    fn begin_flow(&mut self, (src, dst, bytes): (HostId, HostId, Bytes), message: &Message, number: u32) {
+        let &Message { group, class, .. } = message;
         let lone = self.stage.lone(src, dst, bytes);
         let options = &self.stage.transport().options;
         let packets = bytes.0.div_ceil(options.mtu.0);
@@ -603,13 +626,18 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// The message that a flow is, or is a part of.
+    fn ends(&self, id: u32) -> Option<Ends> {
+        let FlowRecord { src, dst, flow: number, .. } = self.flows[id as usize].as_ref()?.record;
+        Some(Ends { src: self.endpoints.of(src), dst: self.endpoints.of(dst), number })
+    }
+
     /// Forgets a flow that has ended at both of its ends.
     fn release(&mut self, id: u32) {
         let has_ended = |flow: &mut Active| flow.record.fct.is_some() && flow.record.sender_fct.is_some();
         if let Some(flow) = self.flows[id as usize].take_if(has_ended) {
             self.free.push(id);
             self.hand_in(flow);
-            self.done += 1;
         }
     }
 

@@ -2,13 +2,16 @@
 
 mod support;
 
+use std::sync::Arc;
+
 use netloom_record::Records;
 use netloom_sim::{SimConfig, Simulation};
 use netloom_topology::Network;
 use netloom_transport::{Reliability, Transport};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{
-    Algorithm, AllToAll, Collective, Idle, Job, JobPlacement, Pattern, Plan, PlanContext, Workload, add_jobs,
+    Algorithm, AllToAll, Collective, GpuCollective, Idle, Incast, Job, JobPlacement, NicSelection, Pattern,
+    Plan, PlanContext, ScaleUp, ScaleUpWiring, Servers, Wiring, Workload, add_jobs,
 };
 use support::common::*;
 use support::{flow_by_flow, free};
@@ -94,7 +97,7 @@ fn programs_without_contention_take_as_long_as_with_packets() {
             (flows.jobs, packets.run(1).unwrap().records.jobs)
         };
         let (flows, packets) = both(Reliability::None(Default::default()));
-        assert_eq!(flows.jobs, packets.jobs, "{algorithm:?}");
+        assert_eq!(flows.repetitions, packets.repetitions, "{algorithm:?}");
         assert_eq!(flows.ranks, packets.ranks, "{algorithm:?}");
         assert_eq!(flows.collectives, packets.collectives, "{algorithm:?}");
         let (flows, packets) = both(Transport::default().reliability);
@@ -114,4 +117,66 @@ fn an_all_to_all_takes_about_as_long_as_with_packets() {
     let flows = end(&flow_by_flow(&network, free("spray"), plan(pattern(), &network, 1)));
     let packets = end(&run(network.clone(), free("spray"), plan(pattern(), &network, 1)));
     assert!((flows / packets - 1.0).abs() < 0.05, "{flows} instead of {packets}");
+}
+
+fn railed(servers: &Servers) -> (Network, PlanContext) {
+    let network = servers.network(leaf_spine(4, 2, 4)).unwrap();
+    let rails = servers.build(&network, 1).unwrap();
+    (network, PlanContext { rails: Some(Arc::new(rails)), ..PlanContext::new(1) })
+}
+
+/// A message leaves by the same NICs as packet by packet, in the same parts, and takes as long.
+#[test]
+fn servers_send_by_the_nics_that_they_choose_for_packets() {
+    let mut parts = 0;
+    let selections =
+        [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding];
+    for nic_selection in selections {
+        for (nics, planes) in [(4, 1), (2, 2), (2, 1)] {
+            let (network, context) = railed(&Servers {
+                nics,
+                planes,
+                nic_selection,
+                wiring: Wiring::RailOptimised,
+                ..Servers::default()
+            });
+            let size = Bytes(100 * 4096).into();
+            let incast = Incast { senders: Some(1), size, repeat: 3, ..Incast::default() };
+            let plan = || Workload::new(Pattern::Incast(incast.clone())).plan(&network, &context).unwrap();
+            let flows = flow_by_flow(&network, free("ecmp"), plan());
+            let packets = run(network.clone(), free("ecmp"), plan());
+            let of = |records: &Records| {
+                let parts = records.parts.as_ref().unwrap().to_vec().unwrap();
+                parts
+                    .iter()
+                    .map(|p| (p.server, p.flow, p.rail, p.bytes, p.start, p.fct, p.ideal_fct))
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(of(&flows), of(&packets), "{nic_selection:?} {nics} {planes}");
+            parts += of(&flows).len();
+        }
+    }
+    assert!(parts > 3 * 3 * 4, "some are of several parts: {parts}");
+}
+
+/// GPUs whose messages stay inside their server or leave by their NICs: a ring, rank by rank.
+#[test]
+fn a_ring_of_gpus_takes_about_as_long_as_with_packets() {
+    for wiring in [ScaleUpWiring::Switch, ScaleUpWiring::AllToAll, ScaleUpWiring::Ideal] {
+        let (network, context) = railed(&Servers {
+            nics: 4,
+            gpus: Some(4),
+            wiring: Wiring::RailOptimised,
+            scale_up: Some(ScaleUp { wiring, ..ScaleUp::default() }),
+            ..Servers::default()
+        });
+        let pattern =
+            Pattern::GpuCollective(GpuCollective { size: Bytes(16 << 20), ..GpuCollective::default() });
+        let plan = || Workload::new(pattern.clone()).plan(&network, &context).unwrap();
+        let flows = flow_by_flow(&network, free("spray"), plan());
+        let packets = run(network.clone(), free("spray"), plan());
+        let end = |records: &Records| records.totals.makespan.unwrap().0 as f64;
+        let ratio = end(&flows) / end(&packets);
+        assert!((ratio - 1.0).abs() < 0.05, "{wiring:?}: {ratio}");
+    }
 }

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::sync::Arc;
+
 use netloom_flow::FlowRun;
 use netloom_record::Records;
 use netloom_sim::{Cut, Degrade, Fault, SimConfig};
@@ -9,7 +11,8 @@ use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::Transport;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{
-    AllToAll, Collective, Incast, Pattern, Permutation, PlanContext, Poisson, Uniform, Workload,
+    AllToAll, Collective, Incast, NicSelection, Pattern, Permutation, PlanContext, Poisson, ScaleUp,
+    ScaleUpWiring, Servers, Uniform, Wiring, Workload,
 };
 use proptest::prelude::*;
 use support::common::schemes;
@@ -68,6 +71,31 @@ fn patterns() -> impl Strategy<Value = Pattern> {
             ..Collective::default()
         })),
     ]
+}
+
+/// In half of the cases servers with several NICs, planes, GPUs or a network inside.
+fn servers() -> impl Strategy<Value = Option<Servers>> {
+    let selections = prop::sample::select(vec![
+        NicSelection::Stripe,
+        NicSelection::RoundRobin,
+        NicSelection::Hash,
+        NicSelection::LeastOutstanding,
+    ]);
+    let wiring = prop_oneof![Just(Wiring::SideBySide), Just(Wiring::RailOptimised)];
+    let inside = prop_oneof![Just(ScaleUpWiring::Switch), Just(ScaleUpWiring::AllToAll)];
+    let scale_up = prop::option::of(inside.prop_map(|wiring| ScaleUp { wiring, ..ScaleUp::default() }));
+    let servers = (1..4u32, wiring, selections, 1..3u32, any::<bool>(), scale_up).prop_map(
+        |(nics, wiring, nic_selection, planes, are_gpus, scale_up)| Servers {
+            nics,
+            wiring,
+            nic_selection,
+            planes,
+            gpus: are_gpus.then_some(nics),
+            scale_up,
+            ..Servers::default()
+        },
+    );
+    prop::option::of(servers)
 }
 
 /// Slow links and cuts that are repaired, with new routes and without.
@@ -145,6 +173,7 @@ proptest! {
     #[test]
     fn everything_arrives_or_is_refused(
         network in networks(),
+        servers in servers(),
         pattern in patterns(),
         scheme in any::<prop::sample::Index>(),
         faults in faults(),
@@ -153,7 +182,17 @@ proptest! {
         let all = schemes::all();
         // The first one from there on that is run here.
         let start = scheme.index(all.len());
-        let plan = || Workload::new(pattern.clone()).plan(&network, &PlanContext::new(seed));
+        // Hosts have one NIC where servers do not come out even.
+        let railed = servers.and_then(|servers| {
+            let network = servers.network(network.clone()).ok()?;
+            let rails = servers.build(&network, seed).ok()?;
+            Some((network, Some(Arc::new(rails))))
+        });
+        let (network, rails) = railed.unwrap_or((network, None));
+        let plan = || {
+            let context = PlanContext { rails: rails.clone(), ..PlanContext::new(seed) };
+            Workload::new(pattern.clone()).plan(&network, &context)
+        };
         prop_assume!(plan().is_ok());
         let config = |routing: &netloom_routing::Routing| {
             let mut config = SimConfig { routing: routing.clone(), transport: Transport::default(), faults: faults.clone(), seed, ..SimConfig::default() };

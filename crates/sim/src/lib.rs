@@ -59,3 +59,4 @@ pub use run::progress::{Finished, RunProgress};
 pub use run::simulation::Simulation;
 pub use run::stage::{Lone, Stage};
 pub use run::trace::{Choice, IdleSwitch, Trace};
+pub use server::nic_choice::NicChoice;

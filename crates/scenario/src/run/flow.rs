@@ -27,9 +27,6 @@ pub(super) fn check(scenario: &Scenario, document: &Node) -> Result<(), Problems
     if scenario.routing.max_flow_entries.is_some() {
         return refuse("routing", "max_flow_entries", "expected none, as switches forget no flow");
     }
-    if scenario.servers.is_some() {
-        return refuse("servers", "", "expected none: a host has one NIC");
-    }
     let network = document.at(["workload", "network"]).and_then(Node::as_str);
     if network.is_some_and(|network| network.starts_with("analytical")) {
         return refuse("workload", "network", "expected \"packets\", the network of the scenario,");

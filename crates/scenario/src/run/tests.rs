@@ -225,7 +225,10 @@ fn the_nearest_written_table_stands_for_a_field_nobody_wrote() {
 fn what_only_packets_have_is_refused_at_the_level_of_flows() {
     let cases = [
         ("fast = true\n", "s.toml:2:8: fast: expected false, as nothing is calculated packet by packet"),
-        ("servers = { nics = 2 }\n", "servers: expected none: a host has one NIC at the level of flows"),
+        (
+            "[servers]\nnics = 2\nplanes = 2\nbond = { failover_after = \"1us\" }\n",
+            "servers.bond: expected none at the level of flows",
+        ),
         (
             "[measure]\ntrace = { flows = [{ src = 0, dst = 9 }] }\n",
             "measure.trace: expected none at the level of flows",

@@ -1,12 +1,14 @@
 //! What a run without packets takes from the simulation: the network with its routes and faults, and idle paths.
 
+use std::sync::Arc;
+
 use netloom_fabric::FlowControl;
 use netloom_record::NamedChannel;
 use netloom_routing::{Forwarding, Routing};
 use netloom_topology::{ChannelId, HostId, Network};
 use netloom_transport::Transport;
 use netloom_units::{Bytes, Rate, Time};
-use netloom_workload::{JobPlan, Plan, RankLog};
+use netloom_workload::{JobPlan, Plan, Rails, RankLog};
 
 use crate::config::SimConfig;
 use crate::host::idle::Idle;
@@ -71,6 +73,11 @@ impl Stage {
     /// What to measure.
     pub fn measure(&self) -> &Measure {
         &self.0.measure
+    }
+
+    /// The NICs of servers, where these have several.
+    pub fn rails(&self) -> Option<&Arc<Rails>> {
+        self.0.world.servers.as_ref().map(|servers| &servers.rails)
     }
 
     /// The kinds of traffic, by name.

@@ -7,6 +7,7 @@
 //!
 //! A NIC's timers are kept here. For each of them the engine has one of this node, in the same order.
 
+pub(crate) mod nic_choice;
 pub(crate) mod nic_timers;
 pub(crate) mod recur;
 
@@ -15,7 +16,7 @@ use netloom_fabric::Packet;
 use netloom_routing::FlowKey;
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Time, narrow};
-use netloom_workload::{Action, HostWork, Message as Job, NicSelection, Rails};
+use netloom_workload::{Action, HostWork, Message as Job, NicSelection};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::calculations::Calculations;
@@ -24,6 +25,7 @@ use crate::host::Host;
 use crate::host::event::FlowEvent;
 use crate::message::{BESIDE, Message};
 use crate::numbering::FIRST_OWN;
+use crate::server::nic_choice::NicChoice;
 use crate::server::nic_timers::{AtNic, Timer, Timers};
 use crate::world::World;
 
@@ -37,10 +39,7 @@ pub(crate) struct Server {
     upcoming: Option<Job>,
     has_begun: bool,
     next_message: u32,
-    /// The rail that is next.
-    next_rail: u32,
-    /// Per rail, the bytes of messages that have begun and not ended.
-    outstanding: Vec<u64>,
+    choice: NicChoice,
     /// Streams that have begun: rail, receiver, group, class.
     streams: FxHashSet<(u32, u32, u16, u8)>,
     /// Messages whose sending has not ended, by number.
@@ -60,7 +59,7 @@ struct Sending {
     parts: u32,
     group: u16,
     /// The bytes of a whole message, and its rail.
-    whole: (u64, u32),
+    whole: (Bytes, u32),
 }
 
 #[derive(Debug)]
@@ -77,7 +76,7 @@ impl Server {
     pub(crate) fn new(number: u32, nics: Vec<(HostId, Host)>, work: HostWork, first_message: u32) -> Self {
         Server {
             number,
-            outstanding: vec![0; nics.len()],
+            choice: NicChoice::new(nics.len()),
             nics: nics
                 .into_iter()
                 .map(|(id, host)| Nic { id, host, timers: Timers::default(), next: Time::ZERO })
@@ -86,7 +85,6 @@ impl Server {
             upcoming: None,
             has_begun: false,
             next_message: first_message,
-            next_rail: 0,
             streams: FxHashSet::default(),
             sending: FxHashMap::default(),
             receiving: FxHashMap::default(),
@@ -286,8 +284,8 @@ impl Server {
             servers.note(job.dst, (self.number, number), count);
         }
         let (rail, bytes) = parts[0];
-        self.outstanding[rail as usize] += bytes.0;
-        self.sending.insert(number, Sending { parts: count, group: job.group, whole: (bytes.0, rail) });
+        self.choice.note_begin(rail, bytes);
+        self.sending.insert(number, Sending { parts: count, group: job.group, whole: (bytes, rail) });
         for (rail, bytes) in parts {
             let Job { group, class, .. } = job;
             let dst = servers.rails.host(job.dst, rail);
@@ -313,36 +311,8 @@ impl Server {
 
     /// The parts of a message: rails and bytes.
     fn spread(&mut self, world: &World, job: &Job, number: u32) -> Vec<(u32, Bytes)> {
-        let rails = &world.servers().rails;
-        let between = rails.between(self.number, job.dst);
-        let count = narrow::<u32>(between.len());
-        if count == 1 {
-            return vec![(between.start, job.bytes)];
-        }
-        // In turn, from the next one on.
-        let first = self.next_rail;
-        let in_turn = |step: u32| between.start + (first + step) % count;
-        match rails.nic_selection() {
-            NicSelection::Stripe => {
-                let parts = Rails::stripe(count, job.bytes, world.transport.options.mtu);
-                let parts: Vec<_> = (0..).zip(parts).map(|(part, bytes)| (in_turn(part), bytes)).collect();
-                self.next_rail = (first + narrow::<u32>(parts.len())) % count;
-                parts
-            }
-            NicSelection::RoundRobin => {
-                self.next_rail = (first + 1) % count;
-                vec![(in_turn(0), job.bytes)]
-            }
-            NicSelection::Hash | NicSelection::Gpu => {
-                vec![(rails.hashed(self.number, job.dst, number), job.bytes)]
-            }
-            NicSelection::LeastOutstanding => {
-                let steps = 0..count;
-                let step = steps.min_by_key(|&step| self.outstanding[in_turn(step) as usize]).unwrap_or(0);
-                self.next_rail = (first + step + 1) % count;
-                vec![(in_turn(step), job.bytes)]
-            }
-        }
+        let message = (self.number, job.dst, number);
+        self.choice.parts(&world.servers().rails, message, (job.bytes, world.transport.options.mtu))
     }
 
     /// A NIC is done with sending a part of a message.
@@ -354,7 +324,7 @@ impl Server {
         }
         let (group, (bytes, rail)) = (sending.group, sending.whole);
         self.sending.remove(&number);
-        self.outstanding[rail as usize] -= bytes;
+        self.choice.note_end(rail, bytes);
         ctx.out.tally(1);
         if ctx.world.reports_sent {
             self.events.push(FlowEvent::Sent { flow: number, at: ctx.now });

@@ -21,8 +21,7 @@ impl Server {
             upcoming: _,
             has_begun,
             next_message,
-            next_rail,
-            outstanding,
+            choice,
             streams,
             sending,
             receiving,
@@ -52,8 +51,7 @@ impl Server {
         }
         walk.exact(*has_begun);
         walk.exact(*next_message);
-        walk.exact(*next_rail);
-        outstanding.iter().for_each(|&bytes| walk.exact(bytes));
+        choice.recur(walk);
         if !streams.is_empty() {
             walk.refuse("a stream of frames");
         }
@@ -69,7 +67,7 @@ impl Server {
                     let Sending { parts, group, whole: (bytes, rail) } = sending;
                     walk.exact(*parts);
                     walk.exact(*group);
-                    walk.exact(*bytes);
+                    walk.exact(bytes.0);
                     walk.exact(*rail);
                 },
             );
