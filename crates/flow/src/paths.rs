@@ -28,7 +28,7 @@ pub(crate) struct Paths<'a> {
     /// Channels whose rates change.
     apart: Vec<bool>,
     /// Between two switches with hosts.
-    known: FxHashMap<(NodeId, NodeId), Option<Rc<Split>>>,
+    known: FxHashMap<(NodeId, NodeId), Known>,
     /// Selectors, and what they draw, of switches that have been asked.
     switches: FxHashMap<NodeId, (SwitchPathSelector, Stream)>,
     /// What hosts draw.
@@ -39,8 +39,14 @@ pub(crate) struct Paths<'a> {
 pub(crate) struct Course {
     /// Between its hosts' own; none if no path is left.
     pub(crate) split: Option<Rc<Split>>,
-    /// All of them, if it has one path.
+    /// Its only path, or the slowest of several that have numbers; none where all are minimal.
     pub(crate) path: Option<Vec<ChannelId>>,
+}
+
+/// The same of all flows that divide between two switches, without the links of hosts.
+struct Known {
+    split: Option<Rc<Split>>,
+    slowest: Option<Box<[ChannelId]>>,
 }
 
 impl<'a> Paths<'a> {
@@ -116,16 +122,19 @@ impl<'a> Paths<'a> {
             });
             return Course { split, path: Some(path).filter(|_| is_whole) };
         }
-        if let Some(split) = self.known.get(&(from, to)) {
-            return Course { split: split.clone(), path: None };
+        if from == to {
+            return Course { split: Some(Rc::new(Split::along([]))), path: None };
         }
-        let nodes = match self.stage.routes(self.now).is_minimal() {
-            true => self.minimal(src, dst),
-            false => self.numbered(src, dst),
-        };
-        let split = Split::evenly(&nodes).map(Rc::new);
-        self.known.insert((from, to), split.clone());
-        Course { split, path: None }
+        if !self.known.contains_key(&(from, to)) {
+            let known = match self.stage.routes(self.now).is_minimal() {
+                true => Known { split: Split::evenly(&self.minimal(src, dst)).map(Rc::new), slowest: None },
+                false => self.numbered(src, dst),
+            };
+            self.known.insert((from, to), known);
+        }
+        let Known { split, slowest } = &self.known[&(from, to)];
+        let path = slowest.as_ref().map(|between| [&[first], &**between, &[last]].concat());
+        Course { split: split.clone(), path }
     }
 
     /// The resources of the links of a flow's hosts.
@@ -138,9 +147,6 @@ impl<'a> Paths<'a> {
     fn minimal(&self, src: HostId, dst: HostId) -> Vec<Vec<(Resource, u32)>> {
         let (network, table) = (self.stage.network(), self.stage.routes(self.now).table());
         let (from, to) = (network.edge_switch(src), network.edge_switch(dst));
-        if from == to {
-            return Vec::new();
-        }
         // Backwards from the last switch in depth first, so that each one comes after those to which it leads.
         let mut order: Vec<NodeId> = Vec::new();
         let mut places: FxHashMap<NodeId, u32> = FxHashMap::default();
@@ -173,35 +179,24 @@ impl<'a> Paths<'a> {
         order.iter().map(edges).collect()
     }
 
-    /// All paths that have numbers, of links that are not cut. They part at the first switch, and each has nodes of its own.
-    fn numbered(&mut self, src: HostId, dst: HostId) -> Vec<Vec<(Resource, u32)>> {
-        let network = self.stage.network();
-        if network.edge_switch(src) == network.edge_switch(dst) {
-            return Vec::new();
-        }
+    /// All paths that have numbers, of links that are not cut.
+    fn numbered(&mut self, src: HostId, dst: HostId) -> Known {
         let mut draws = random::Node::Layers.stream(self.stage.seed(), u64::from(src));
         let tags = self.stage.routes(self.now).tags(src, dst).list(u32::MAX, &mut draws);
-        let mut nodes = vec![Vec::new()];
-        for tag in tags {
-            let path = self.walk((src, dst), 0, tag);
-            let between = &path[1..path.len().max(2) - 1];
-            if between.is_empty() || path.iter().any(|&channel| self.dead[channel as usize]) {
-                continue;
-            }
-            let first = narrow::<u32>(nodes.len());
-            let behind = |step: usize| match step + 1 == between.len() {
-                true => ARRIVED,
-                false => first + narrow::<u32>(step),
-            };
-            for (step, &channel) in between.iter().enumerate() {
-                let edge = (self.resources[channel as usize], behind(step));
-                match step {
-                    0 => nodes[0].push(edge),
-                    _ => nodes.push(vec![edge]),
-                }
-            }
-        }
-        nodes
+        let last = self.stage.network().ports(dst)[0] ^ 1;
+        let mut paths: Vec<Vec<ChannelId>> =
+            tags.into_iter().map(|tag| self.walk((src, dst), 0, tag)).collect();
+        paths.retain(|path| {
+            path.last() == Some(&last) && !path.iter().any(|&channel| self.dead[channel as usize])
+        });
+        let between = |path: &Vec<ChannelId>| -> Vec<Resource> {
+            path[1..path.len() - 1].iter().map(|&channel| self.resources[channel as usize]).collect()
+        };
+        let split = Split::over(&paths.iter().map(between).collect::<Vec<_>>()).map(Rc::new);
+        // By which the last of its packets come.
+        let slowest = paths.iter().max_by_key(|path| self.stage.path_along(path).propagation());
+        let slowest = slowest.map(|path| path[1..path.len() - 1].into());
+        Known { split, slowest }
     }
 
     /// The channels of a flow's first packet, as far as there are routes.

@@ -24,13 +24,26 @@ impl Split {
         Split { weights: resources.iter().map(|_| 1.0).collect(), resources }
     }
 
+    /// Evenly among paths; none if there are none. A resource stands for one link.
+    pub(crate) fn over(paths: &[Vec<Resource>]) -> Option<Self> {
+        let part = 1.0 / f64::from(narrow::<u32>(paths.len()));
+        let mut places: FxHashMap<Resource, usize> = FxHashMap::default();
+        let (mut resources, mut weights) = (Vec::new(), Vec::new());
+        for &resource in paths.iter().flatten() {
+            let place = *places.entry(resource).or_insert_with(|| {
+                resources.push(resource);
+                weights.push(0.0);
+                resources.len() - 1
+            });
+            weights[place] += part;
+        }
+        (!paths.is_empty()).then(|| Split { resources: resources.into(), weights: weights.into() })
+    }
+
     /// Evenly at each node among the edges that lead on; none if nothing does. An edge is its resource and the node behind it; the flow begins at the first
     /// node, and nodes come before those to which they lead. A resource may be that of several edges, which stand for as many links that are loaded alike:
     /// what crosses it is the part on each of these.
     pub(crate) fn evenly(nodes: &[Vec<(Resource, u32)>]) -> Option<Self> {
-        if nodes.is_empty() {
-            return Some(Split::along([]));
-        }
         let mut leads_on = vec![false; nodes.len()];
         for node in (0..nodes.len()).rev() {
             leads_on[node] = nodes[node].iter().any(|&(_, next)| is_open(next, &leads_on));
@@ -81,12 +94,21 @@ mod tests {
     }
 
     #[test]
+    fn paths_with_numbers_carry_as_much_each() {
+        let split = Split::over(&[vec![10, 11], vec![12, 11], vec![12, 13], vec![10, 11]]).unwrap();
+        assert_eq!(*split.resources, [10, 11, 12, 13]);
+        assert_eq!(*split.weights, [0.5, 0.75, 0.5, 0.25]);
+        assert!(Split::over(&[]).is_none());
+        // Both hosts are at one switch.
+        assert!(Split::over(&[vec![]]).unwrap().resources.is_empty());
+    }
+
+    #[test]
     fn nothing_goes_where_nothing_leads_on() {
         let nodes = [vec![(10, 1), (11, 2)], vec![(12, ARRIVED)], vec![]];
         let split = Split::evenly(&nodes).unwrap();
         assert_eq!((&*split.resources, &*split.weights), (&[10, 12][..], &[1.0, 1.0][..]));
         assert!(Split::evenly(&[vec![(10, 1)], vec![]]).is_none());
-        assert!(Split::evenly(&[]).unwrap().resources.is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod support;
 use std::collections::{BTreeSet, VecDeque};
 
 use netloom_flow::FlowRun;
-use netloom_routing::preset;
+use netloom_routing::{Granularity, preset};
 use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, SimConfig};
 use netloom_topology::{HostId, Network};
 use netloom_units::Time;
@@ -75,6 +75,35 @@ fn a_flow_that_is_alone_takes_as_long_as_its_packets() {
     }
     assert!(farthest >= 6, "{farthest}");
     assert!(schemes.len() >= 12, "{schemes:?}");
+}
+
+/// Packet by packet over layers or k shortest paths, some of which are longer: the last packets come by the longest ones.
+#[test]
+fn a_flow_over_paths_with_numbers_ends_with_the_slowest_of_them() {
+    let packet = Granularity::Packet(Default::default());
+    let mut runs = 0;
+    for family in families::all() {
+        let network = families::build(&family, 1);
+        for name in ["fatpaths", "k-shortest"] {
+            let config = || {
+                let mut config = free(name);
+                config.routing.granularity = packet.clone();
+                config
+            };
+            let (src, dst) = pairs(&network)[1];
+            let plan = || messages(&network, &[(src, dst, 3000 * 4096, 0)]);
+            if FlowRun::check(network.clone(), config(), plan()).is_err() {
+                continue;
+            }
+            let flow = fct(&flow_by_flow(&network, config(), plan()).flows[0]);
+            let packets = fct(&run(network.clone(), config(), plan()).flows[0]);
+            // None of the last packets need take the longest path, and some wait for each other where paths meet.
+            runs += 1;
+            let ratio = flow.0 as f64 / packets.0 as f64;
+            assert!((ratio - 1.0).abs() < 0.005, "{name} on {}: {flow} instead of {packets}", network.name());
+        }
+    }
+    assert!(runs > 20, "{runs}");
 }
 
 /// Flows of n packets into one host, all from the start: each has its part of the host's link to the end, and the last bits of all come then and cross
