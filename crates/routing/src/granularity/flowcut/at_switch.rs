@@ -71,6 +71,7 @@ impl SwitchPathSelector {
 
     /// The last switch of a data packet says that it has come so far. Returns the port by which the packet had come here and, at its
     /// flow's first switch, the signal to the source; none if it was not counted here.
+    #[inline(always)]
     pub fn on_receipt(&mut self, receipt: &Receipt, now: Time) -> Option<(PortId, Option<Signal>)> {
         self.machines.in_flight.as_mut()?.on_receipt(receipt, now)
     }

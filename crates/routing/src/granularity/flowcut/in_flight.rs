@@ -133,7 +133,7 @@ impl InFlightTable {
     }
 
     /// A data packet passes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pass(&mut self, passed: &Observation, now: Time) -> Assigned {
         let flow = on_pass(passed.flow, passed.pass);
         // With another tag it comes another way than what was counted here, of which nothing is in flight any more, then: a switch before
@@ -181,6 +181,7 @@ impl InFlightTable {
 
     /// The last switch says that a packet has come so far. Returns the port by which that packet came and, if this switch is the flow's
     /// first, the signal to its source; none if the packet was not counted here, and it is not known how it came.
+    #[inline(always)]
     pub(crate) fn on_receipt(&mut self, receipt: &Receipt, now: Time) -> Option<(PortId, Option<Signal>)> {
         let flow = on_pass(receipt.flow, receipt.pass);
         let known = self.flows.see(flow, now).filter(|entry| receipt.sent >= entry.sent.0);
@@ -236,6 +237,7 @@ impl Machine for InFlightTable {
 }
 
 impl Entry {
+    #[inline(always)]
     fn count(&mut self, passed: &Observation, now: Time) {
         let Arrival { sent, serialisation, .. } = passed.arrival;
         self.packets += 1;
@@ -247,6 +249,7 @@ impl Entry {
     }
 
     /// A packet has come so far. Returns when it passed here, where that is known.
+    #[inline(always)]
     fn count_off(&mut self, receipt: &Receipt) -> Option<Stamp> {
         if receipt.sent == self.sent.1 {
             (self.packets, self.bytes) = (0, 0);

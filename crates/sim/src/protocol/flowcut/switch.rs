@@ -153,6 +153,17 @@ impl Switch {
             }
             return Some(back);
         }
+        self.end_flow_ack(ctx, ack, receipt)
+    }
+
+    /// An acknowledgement that nothing here was counted for but, at the flow's first switch, by the packet's first pass: there it ends.
+    #[inline(never)]
+    fn end_flow_ack(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        ack: &mut Packet,
+        receipt: Receipt,
+    ) -> Option<PortId> {
         if self.is_edge_of(ctx.world, ack.dst) {
             let receipt = Receipt { pass: 1, access: Some(access(ctx.world, ack.dst)), ..receipt };
             let counted = self.path_selector.on_receipt(&receipt, ctx.now);
