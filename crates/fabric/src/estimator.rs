@@ -73,6 +73,11 @@ impl RateEstimator {
         }
     }
 
+    /// From now on the link has this rate: [`Self::utilisation_with`] is asked without it.
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
+        self.full = (rate, self.at_rest(rate));
+    }
+
     /// How much of a link of this rate has been used, in parts of [`FULL`].
     #[inline(always)]
     pub(crate) fn utilisation(&mut self, now: Time, rate: Rate) -> u64 {
@@ -80,24 +85,24 @@ impl RateEstimator {
             self.settle();
         }
         self.pass(now);
-        self.share(rate)
+        if self.full.0 != rate {
+            self.set_rate(rate);
+        }
+        self.share()
     }
 
-    /// [`Self::count_routed`], then [`Self::utilisation`], where it is [such packets](Self::counts_sent) that count.
+    /// [`Self::count_routed`], then [`Self::utilisation`] at the [rate](Self::set_rate) of before, where it is [such packets](Self::counts_sent) that count.
     #[inline(always)]
-    pub(crate) fn utilisation_with(&mut self, now: Time, bytes: u16, rate: Rate) -> u64 {
+    pub(crate) fn utilisation_with(&mut self, now: Time, bytes: u16) -> u64 {
         debug_assert!(self.counts_routed && self.last.1 == 0, "nothing else counts");
         self.pass(now);
         self.register += u64::from(bytes);
-        self.share(rate)
+        self.share()
     }
 
-    /// How much of a link of this rate what it holds is, in parts of [`FULL`].
+    /// How much of the link what it holds is, in parts of [`FULL`].
     #[inline(always)]
-    fn share(&mut self, rate: Rate) -> u64 {
-        if self.full.0 != rate {
-            self.full = (rate, self.at_rest(rate));
-        }
+    fn share(&self) -> u64 {
         match self.register.checked_mul(FULL) {
             Some(scaled) => scaled / self.full.1,
             None => self.utilisation_of_much(),
@@ -221,12 +226,13 @@ mod tests {
             discount in 0.01..1.0f64,
         ) {
             let mut both = RateEstimator::new(ns(700), discount, true);
+            both.set_rate(RATE);
             let mut each = both.clone();
             let mut now = 0;
             for (gap, size) in gaps {
                 now += gap;
                 each.count_routed(ns(now), size);
-                prop_assert_eq!(both.utilisation_with(ns(now), size, RATE), each.utilisation(ns(now), RATE));
+                prop_assert_eq!(both.utilisation_with(ns(now), size), each.utilisation(ns(now), RATE));
             }
         }
 

@@ -73,18 +73,19 @@ impl Ports {
     /// `routed`, those of which [`Self::count_routed`] says so. To be called before anything is sent.
     pub fn estimate_rates(&mut self, period: Time, discount: f64, routed: bool) {
         for port in &mut self.ports {
-            port.special_mut().estimator = Some(RateEstimator::new(period, discount, routed));
+            let mut estimator = RateEstimator::new(period, discount, routed);
+            estimator.set_rate(port.rate());
+            port.special_mut().estimator = Some(estimator);
         }
     }
 
     /// [`Self::count_routed`], then [`Self::utilisation`].
-    #[inline]
+    #[inline(always)]
     pub fn utilisation_with(&mut self, packet: &Packet, port: u16, at: At<'_, impl Wire>) -> u64 {
         let (now, size) = (at.now, packet.size);
         let state = &mut self.ports[usize::from(port)];
-        let rate = state.rate();
         if let Some(estimator) = state.own_special_mut().and_then(Special::routed_estimator) {
-            return estimator.utilisation_with(now, size, rate);
+            return estimator.utilisation_with(now, size);
         }
         self.count_routed(port, now, size);
         self.utilisation_by_sent(port, now, at.rules, at.wire)
