@@ -44,6 +44,8 @@ pub trait Known {
     const HAS_PLAIN_QUEUES: bool = false;
     /// How switches count; none: it is not known.
     const ACCOUNTING: Option<Accounting> = None;
+    /// Nothing goes before control packets, as credits go beside the data, and the loads of the switch's ports are not read before the run is over: what waits may be handed on early.
+    const HANDS_ON_EARLY: bool = false;
 }
 
 /// Nothing is [`Known`].
@@ -61,6 +63,10 @@ pub struct PlainPfcShared;
 /// One data queue, under credits.
 #[derive(Debug)]
 pub struct PlainCredits;
+
+/// The same, and nothing reads the loads of ports.
+#[derive(Debug)]
+pub struct UnreadCredits;
 
 /// Several data queues, under credits.
 #[derive(Debug)]
@@ -81,6 +87,12 @@ impl Known for PlainPfcShared {
 impl Known for PlainCredits {
     const HAS_PLAIN_QUEUES: bool = true;
     const ACCOUNTING: Option<Accounting> = Some(Accounting::Credits);
+}
+
+impl Known for UnreadCredits {
+    const HAS_PLAIN_QUEUES: bool = true;
+    const ACCOUNTING: Option<Accounting> = Some(Accounting::Credits);
+    const HANDS_ON_EARLY: bool = true;
 }
 
 impl Known for CreditsOfQueues {

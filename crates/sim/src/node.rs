@@ -7,6 +7,7 @@ use netloom_engine::{
 };
 use netloom_fabric::{
     Accounting, Anything, CreditsOfQueues, Packet, PlainCredits, PlainPfc, PlainPfcShared, Ports,
+    UnreadCredits,
 };
 use netloom_topology::NodeId;
 use netloom_units::Time;
@@ -266,7 +267,9 @@ impl Model for World {
                 Duties::Classes => take!(AtSwitch::<Drops<false, false>>::new(self, switch, id)),
                 Duties::Observed => take!(AtSwitch::<Drops<true, false>>::new(self, switch, id)),
                 Duties::Trims => take!(AtSwitch::<Trims>::new(self, switch, id)),
-                Duties::Lossless => take!(AtSwitch::<KeepsAll<Anything>>::new(self, switch, id)),
+                Duties::Lossless | Duties::LosslessObserved => {
+                    take!(AtSwitch::<KeepsAll<Anything>>::new(self, switch, id))
+                }
                 Duties::Routes => {
                     by_queueing!(self.rules, Q => take!(AtProtocols::<Q, true>::new(self, switch, id)))
                 }
@@ -486,7 +489,13 @@ fn run_host_batch(world: &World, host: &mut Host, id: NodeIndex, batch: impl Bat
 fn run_other_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     match node {
         Node::Switch(switch) => match switch.duties {
-            Duties::Lossless => {
+            Duties::Lossless
+                if world.rules.has_plain_queues()
+                    && world.rules.accounting() == Some(Accounting::Credits) =>
+            {
+                run_switch_batch::<KeepsAll<UnreadCredits>>(world, switch, id, batch)
+            }
+            Duties::Lossless | Duties::LosslessObserved => {
                 by_flow_control!(world.rules, Q => run_switch_batch::<Q>(world, switch, id, batch))
             }
             Duties::Trims => run_switch_batch::<Trims>(world, switch, id, batch),

@@ -93,18 +93,20 @@ impl<const IS_OBSERVED: bool> Admission for TailDrop<IS_OBSERVED> {
     }
 }
 
-/// Flow control keeps packets from being lost, and nothing that happens at a port concerns another one.
-struct Lossless {
+/// Flow control keeps packets from being lost, and nothing that happens at a port concerns another one. `HANDS_ON_EARLY`: [`Known::HANDS_ON_EARLY`].
+struct Lossless<const HANDS_ON_EARLY: bool> {
     /// Nothing else comes to the node in this instant.
     is_alone: bool,
 }
 
-impl Lossless {
+impl Lossless<false> {
     /// Something else may come.
-    const AMONG_OTHERS: Lossless = Lossless { is_alone: false };
+    const AMONG_OTHERS: Self = Lossless { is_alone: false };
 }
 
-impl Admission for Lossless {
+impl<const HANDS_ON_EARLY: bool> Admission for Lossless<HANDS_ON_EARLY> {
+    const HANDS_ON_EARLY: bool = HANDS_ON_EARLY;
+
     #[inline(always)]
     fn origin(&self) -> Origin {
         Origin::Passing
@@ -183,12 +185,12 @@ impl Admission for Ordered {
         queue: usize,
         passes: bool,
     ) -> bool {
-        self.is_charged || Lossless::AMONG_OTHERS.charge(output, packet, queue, passes)
+        self.is_charged || Lossless::<false>::AMONG_OTHERS.charge(output, packet, queue, passes)
     }
 
     #[inline(always)]
     fn starts_at_once(&self, port: &Port, queue: usize) -> bool {
-        !self.is_ordered && Lossless::AMONG_OTHERS.starts_at_once(port, queue)
+        !self.is_ordered && Lossless::<false>::AMONG_OTHERS.starts_at_once(port, queue)
     }
 
     #[inline(always)]
@@ -199,7 +201,7 @@ impl Admission for Ordered {
         queue: usize,
         random: &mut impl Rng,
     ) -> Result<usize, Fate> {
-        Lossless::AMONG_OTHERS.admit(output, packet, queue, random)
+        Lossless::<false>::AMONG_OTHERS.admit(output, packet, queue, random)
     }
 }
 
@@ -341,7 +343,7 @@ impl Ports {
         let queue = self.queue_out(usize::from(port), packet, rules);
         let mut output = self.output(port, true, at.again());
         (output.transmitter.is_host, output.transmitter.may_stamp) = (true, false);
-        output.enqueue(&Lossless::AMONG_OTHERS, packet, queue, random).unwrap_or(Fate::Queued)
+        output.enqueue(&Lossless::<false>::AMONG_OTHERS, packet, queue, random).unwrap_or(Fate::Queued)
     }
 
     /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost, after [`Self::settle_if_ordered`]. Nothing else comes
@@ -387,12 +389,18 @@ impl Ports {
         let now = at.now;
         let mut output = self.output(to.port, true, at.again());
         let transmitter = &mut output.transmitter;
-        (transmitter.is_host, transmitter.hands_on_early) = (false, false);
+        transmitter.is_host = false;
+        // Where that is not known, other packets may have been.
+        transmitter.hands_on_early = K::HANDS_ON_EARLY || K::ACCOUNTING.is_none();
         (transmitter.has_plain_queues, transmitter.accounting) = (K::HAS_PLAIN_QUEUES, K::ACCOUNTING);
         output.start_all_before(now);
         let queue = usize::from(to.queue);
-        let lossless = Lossless { is_alone: next > now };
-        if let Some(fate) = output.enqueue(&lossless, packet, queue, random) {
+        let is_alone = next > now;
+        let fate = match K::HANDS_ON_EARLY {
+            true => output.enqueue(&Lossless::<true> { is_alone }, packet, queue, random),
+            false => output.enqueue(&Lossless::<false> { is_alone }, packet, queue, random),
+        };
+        if let Some(fate) = fate {
             return fate;
         }
         self.enqueue_in_order(to.to_bits(), next, packet, random, &mut at.again())
@@ -525,7 +533,7 @@ impl<W: Wire> Output<'_, W> {
     /// instant, so that it would be the next one to start. Nothing follows from that at other ports, as it only passes. `false`: it cannot start so, and nothing has been done with it.
     #[inline(always)]
     fn start_alone(&mut self, packet: &mut Packet, queue: usize, random: &mut impl Rng) -> bool {
-        let lossless = Lossless { is_alone: true };
+        let lossless = Lossless::<false> { is_alone: true };
         let port = &*self.transmitter.port;
         let may_start = port.free_at <= self.transmitter.at.now
             && port.ready() == 0

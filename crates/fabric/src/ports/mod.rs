@@ -188,7 +188,7 @@ impl Ports {
             is_lossless,
             has_plain_queues: false,
             accounting: None,
-            hands_on_early: !is_lossless || is_host,
+            hands_on_early: true,
             may_stamp: true,
             at,
         };

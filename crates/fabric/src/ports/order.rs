@@ -90,7 +90,10 @@ impl Ports {
     #[inline(always)]
     pub(super) fn start_ordered(&mut self, port: u16, rules: &Rules, wire: &mut impl Wire) {
         let at = self.ports[usize::from(port)].free_at;
-        let effect = self.output(port, true, At::new(at, rules, wire)).start_next();
+        let mut output = self.output(port, true, At::new(at, rules, wire));
+        // Ports that are ordered queue all that waits.
+        output.transmitter.hands_on_early = false;
+        let effect = output.start_next();
         self.note_departure(port.into());
         if let Effect::Resumes(ingress) = effect {
             self.signal(ingress, at);

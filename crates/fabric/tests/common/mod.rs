@@ -4,8 +4,8 @@
 pub mod link;
 
 use netloom_fabric::{
-    Anything, At, ByKind, Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Packet, PacketKind,
-    PortSpec, Ports, Rules, TrafficClass, Wire,
+    Accounting, Anything, At, ByKind, Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Packet,
+    PacketKind, PortSpec, Ports, Rules, TrafficClass, UnreadCredits, Wire,
 };
 use netloom_units::{Bytes, Rate, Time};
 use rand_pcg::Pcg64Mcg;
@@ -150,13 +150,12 @@ impl Node {
                 let Some(next) = *next else {
                     return ports.enqueue(port, &mut packet, random, At::new(at, rules, left));
                 };
-                let queue = ports.port_queue(port, &packet, rules);
-                return ports.enqueue_lossless::<Anything>(
-                    (queue, next),
-                    &mut packet,
-                    random,
-                    At::new(at, rules, left),
-                );
+                let to = (ports.port_queue(port, &packet, rules), next);
+                let at = At::new(at, rules, left);
+                return match rules.has_plain_queues() && rules.accounting() == Some(Accounting::Credits) {
+                    true => ports.enqueue_lossless::<UnreadCredits>(to, &mut packet, random, at),
+                    false => ports.enqueue_lossless::<Anything>(to, &mut packet, random, at),
+                };
             }
         }
         Fate::Queued

@@ -96,15 +96,16 @@ impl Switch {
 /// what protocols have in its routes.
 fn duties(world: &World, looks_at_ports: bool, is_special: bool, part: Option<Part>) -> Duties {
     let rules = &world.rules;
+    let is_observed = looks_at_ports || world.telemetry.is_some();
     if is_special {
         Duties::Special
     } else if part.is_some() {
         Duties::Routes
     } else if rules.is_lossless() {
-        Duties::Lossless
+        if is_observed { Duties::LosslessObserved } else { Duties::Lossless }
     } else if !rules.drops_tail() {
         Duties::Trims
-    } else if looks_at_ports || world.telemetry.is_some() {
+    } else if is_observed {
         Duties::Observed
     } else if rules.has_plain_queues() {
         Duties::Plain

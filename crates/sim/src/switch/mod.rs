@@ -59,6 +59,8 @@ pub(crate) enum Duties {
     Trims,
     /// It obeys flow control, and that is all.
     Lossless,
+    /// The same, and by which port a packet leaves may depend on the lengths of queues, or they are written on packets.
+    LosslessObserved,
     /// Protocols take part in routing; with any kind of queueing.
     Routes,
     /// As [`Duties::Routes`], and it takes samples or traces, measures gaps, has links that are cut, reports loads, changes routes during the run, or has a protocol that handles packets before their
