@@ -36,7 +36,7 @@ const PATIENCE: u64 = 16;
 /// A flow with fewer packets left to send than these has ended before anything has recurred.
 const FEWEST: u32 = 64;
 
-/// Marks at which few nodes are compared with those at the first one; twice as many after every second failure.
+/// Marks at which few nodes are compared with those at the first one, at first; twice as many after every second failure.
 const FIRST_MARKS: u32 = 4;
 
 /// Marks at which they are compared at most.
@@ -181,9 +181,9 @@ enum Stage {
 }
 
 impl Stage {
-    /// Nothing has been noted of these nodes yet.
-    fn few(reference: Reference, watched: Vec<u32>, now: Time) -> Self {
-        Stage::Few { reference, watched, noted: None, marks: FIRST_MARKS, next: 0, failures: 0, since: now }
+    /// Nothing has been noted of these nodes yet, which are to be compared at that many marks.
+    fn few(reference: Reference, watched: Vec<u32>, marks: u32, now: Time) -> Self {
+        Stage::Few { reference, watched, noted: None, marks, next: 0, failures: 0, since: now }
     }
 }
 
@@ -206,6 +206,8 @@ struct Search {
     /// How long it goes on until the next attempt.
     gap: Time,
     stage: Stage,
+    /// At how many marks few nodes are compared first in the next attempt: as many as in the last one, if that was given up for its costs.
+    marks: u32,
     /// When the flow of the attempt was chosen, or a packet of it came last; the end of a pause between two series of marks. And how long the next packet may take.
     seen: Time,
     patience: Time,
@@ -229,6 +231,7 @@ impl Search {
             next: gap,
             gap,
             stage: Stage::Rest,
+            marks: FIRST_MARKS,
             seen: Time::ZERO,
             patience: setup.lookahead * PATIENCE,
             idle_since: None,
@@ -256,6 +259,9 @@ impl Search {
         let now = session.reached();
         self.spent += self.pause_cost;
         if !self.has_credit(session) {
+            if let Stage::Few { marks, .. } = self.stage {
+                self.marks = marks;
+            }
             return self.give_up(now);
         }
         let (reference, pending) = match self.stage {
@@ -275,7 +281,7 @@ impl Search {
                     };
                 }
                 let watched = reference.ends().to_vec();
-                self.stage = Stage::few(reference, watched, now);
+                self.stage = Stage::few(reference, watched, self.marks, now);
                 self.seen = now;
                 (reference, session.pending(reference.ends()))
             }
@@ -358,6 +364,7 @@ impl Search {
             *marks *= 1 + u32::from(*failures % 2 == 0);
             *next = 0;
             if *marks > MOST_MARKS {
+                self.marks = FIRST_MARKS;
                 return self.give_up(now);
             }
             self.seen = now + ((now - *since) / 2).max(self.lookahead);
@@ -403,7 +410,7 @@ impl Search {
                 let mut watched = std::mem::take(watched);
                 watched.push(last);
                 let reference = *reference;
-                self.stage = Stage::few(reference, watched, now);
+                self.stage = Stage::few(reference, watched, FIRST_MARKS, now);
                 return self.look_at_few(world, session);
             }
             // The whole may have a period that is several times that of the few.
@@ -433,6 +440,7 @@ impl Search {
         session.jump(now + time, (messages, 0), &pending);
         self.note_jump(time, messages);
         self.gap = self.lookahead * FIRST_GAP;
+        self.marks = FIRST_MARKS;
         self.patience = self.lookahead * PATIENCE;
         self.next = now + time + self.gap;
         if let Some(pair) = self.steps.pair(world, session, reference.pair()) {
