@@ -247,7 +247,7 @@ fn what_is_not_known_to_recur_is_said_beforehand() {
     let network = leaf_spine(2, 2, 2);
     let measuring = |measure| SimConfig { measure, ..ecmp() };
     let of = |config: &SimConfig| obstacle(&network, config, &pattern);
-    assert!(of(&scheme("spray")).contains("ports"), "{}", of(&scheme("spray")));
+    assert!(of(&scheme("adaptive")).contains("ports"), "{}", of(&scheme("adaptive")));
     assert!(of(&scheme("letflow")).contains("ports"));
     assert!(of(&scheme("spray-nic")).contains("paths"), "{}", of(&scheme("spray-nic")));
     for name in ["cubic", "hpcc", "theta-powertcp", "smartt"] {
@@ -381,7 +381,7 @@ proptest! {
         (flow_control, buffer) in flow_controls(),
         ecn in marks(),
         until in prop_oneof![3 => Just(3000u64), 1 => 20..600u64],
-        name in prop::sample::select(vec!["ecmp", "ecmp", "ecmp", "d-mod-k"]),
+        name in prop::sample::select(vec!["ecmp", "ecmp", "ecmp", "d-mod-k", "spray"]),
         seed in any::<u64>(),
     ) {
         if network.hosts() % nics > 0 || network.hosts() / nics < 2 {
@@ -498,6 +498,21 @@ fn all_is_as_it_was_after_steps_that_were_skipped() {
         let (records, skipped) = skipped_of_ring(&crossbar(10), &config, ring(20_000_000), 1);
         assert!(records.flows.len() < all.flows.len() && skipped.jumps > 0, "{skipped:?}");
     }
+}
+
+#[test]
+fn spraying_recurs_where_switches_have_one_port_to_draw_from() {
+    let one_leaf = flows("one-leaf", &["0,1,40000000,0ps", "2,1,30000000,1us"]);
+    let both = flows("both-leaves", &["0,1,40000000,0ps", "2,3,30000000,1us"]);
+    assert!(share(&leaf_spine(2, 3, 3), &scheme("spray"), &one_leaf) > 0.8);
+    assert!(share(&leaf_spine(2, 1, 2), &scheme("spray"), &both) > 0.8);
+    let across = flows("across", &["0,1,40000000,0ps", "2,4,30000000,1us"]);
+    let (records, of_across) = skipped(&leaf_spine(2, 3, 3), &scheme("spray"), &across);
+    // What is left of the first flow when the second one has ended.
+    assert!(of_across.packet_hops * 2 < records.totals.packet_hops, "{of_across:?}");
+    // Steps of a ring, too.
+    let (records, of_ring) = skipped_of_ring(&crossbar(10), &scheme("spray"), ring(20_000_000), 1);
+    assert!(of_ring.packet_hops * 10 > records.totals.packet_hops * 9, "{of_ring:?}");
 }
 
 /// In each step of a ring over several leaf switches flows end at different times, also those by which states are compared.
