@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use netloom_routing::{Carries, Header, PacketContext, Spread, SwitchPathSelector, Tag};
+use netloom_routing::{Carries, Header, PacketContext, Spread, SwitchPathSelector, Tag, TagSpace};
 use netloom_sim::{IdleSwitch, Stage};
 use netloom_topology::{ChannelId, HostId, NodeId};
 use netloom_units::random::Stream;
@@ -44,9 +44,19 @@ pub(crate) struct Course {
 }
 
 /// The same of all flows that divide between two switches, without the links of hosts.
+#[derive(Clone)]
 struct Known {
     split: Option<Rc<Split>>,
-    slowest: Option<Box<[ChannelId]>>,
+    slowest: Option<Rc<[ChannelId]>>,
+}
+
+/// How a switch finds the port of a packet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Choosing {
+    /// As it does for the first packet of a flow.
+    Decided,
+    /// By what the packet says of its path.
+    Named,
 }
 
 impl<'a> Paths<'a> {
@@ -113,7 +123,7 @@ impl<'a> Paths<'a> {
             return Course { split: None, path: None };
         }
         if self.has_one_path(src) {
-            let path = self.walk((src, dst), flow, tag);
+            let path = self.walk((src, dst), flow, tag, Choosing::Decided);
             let is_whole =
                 path.last() == Some(&last) && !path.iter().any(|&channel| self.dead[channel as usize]);
             let split = is_whole.then(|| {
@@ -125,16 +135,21 @@ impl<'a> Paths<'a> {
         if from == to {
             return Course { split: Some(Rc::new(Split::along([]))), path: None };
         }
-        if !self.known.contains_key(&(from, to)) {
-            let known = match self.stage.routes(self.now).is_minimal() {
-                true => Known { split: Split::evenly(&self.minimal(src, dst)).map(Rc::new), slowest: None },
-                false => self.numbered(src, dst),
-            };
-            self.known.insert((from, to), known);
+        // Behind an intermediate switch, and before it, each flow has the path of its hash.
+        let is_hashed = matches!(self.stage.routes(self.now).tags(src, dst), TagSpace::Via { .. });
+        let known = match self.known.get(&(from, to)) {
+            Some(known) => known.clone(),
+            None if self.stage.routes(self.now).is_minimal() => {
+                Known { split: Split::evenly(&self.minimal(src, dst)).map(Rc::new), slowest: None }
+            }
+            None => self.numbered((src, dst), if is_hashed { flow } else { 0 }),
+        };
+        if !is_hashed {
+            self.known.entry((from, to)).or_insert_with(|| known.clone());
         }
-        let Known { split, slowest } = &self.known[&(from, to)];
-        let path = slowest.as_ref().map(|between| [&[first], &**between, &[last]].concat());
-        Course { split: split.clone(), path }
+        let Known { split, slowest } = known;
+        let path = slowest.map(|between| [&[first], &*between, &[last]].concat());
+        Course { split, path }
     }
 
     /// The resources of the links of a flow's hosts.
@@ -179,28 +194,46 @@ impl<'a> Paths<'a> {
         order.iter().map(edges).collect()
     }
 
-    /// All paths that have numbers, of links that are not cut.
-    fn numbered(&mut self, src: HostId, dst: HostId) -> Known {
-        let mut draws = random::Node::Layers.stream(self.stage.seed(), u64::from(src));
-        let tags = self.stage.routes(self.now).tags(src, dst).list(u32::MAX, &mut draws);
+    /// All paths of a flow that have numbers, or those over intermediate switches, of links that are not cut.
+    fn numbered(&mut self, (src, dst): (HostId, HostId), flow: u32) -> Known {
+        let tags: Vec<(Tag, f64)> = match self.stage.routes(self.now).tags(src, dst) {
+            TagSpace::Via { via, from, to } => {
+                let over = via.probabilities(from, to).into_iter();
+                let over: Vec<_> = over.map(|(edge, part)| (Tag::towards(edge), part)).collect();
+                if over.is_empty() { vec![(Tag::DIRECT, 1.0)] } else { over }
+            }
+            tags => {
+                let mut draws = random::Node::Layers.stream(self.stage.seed(), u64::from(src));
+                tags.list(u32::MAX, &mut draws).into_iter().map(|tag| (tag, 1.0)).collect()
+            }
+        };
         let last = self.stage.network().ports(dst)[0] ^ 1;
-        let mut paths: Vec<Vec<ChannelId>> =
-            tags.into_iter().map(|tag| self.walk((src, dst), 0, tag)).collect();
-        paths.retain(|path| {
+        let mut paths: Vec<(Vec<ChannelId>, f64)> = tags
+            .into_iter()
+            .map(|(tag, part)| (self.walk((src, dst), flow, tag, Choosing::Named), part))
+            .collect();
+        paths.retain(|(path, _)| {
             path.last() == Some(&last) && !path.iter().any(|&channel| self.dead[channel as usize])
         });
-        let between = |path: &Vec<ChannelId>| -> Vec<Resource> {
-            path[1..path.len() - 1].iter().map(|&channel| self.resources[channel as usize]).collect()
+        let between = |(path, part): &(Vec<ChannelId>, f64)| {
+            let between = &path[1..path.len() - 1];
+            (between.iter().map(|&channel| self.resources[channel as usize]).collect(), *part)
         };
         let split = Split::over(&paths.iter().map(between).collect::<Vec<_>>()).map(Rc::new);
         // By which the last of its packets come.
-        let slowest = paths.iter().max_by_key(|path| self.stage.path_along(path).propagation());
-        let slowest = slowest.map(|path| path[1..path.len() - 1].into());
+        let slowest = paths.iter().max_by_key(|(path, _)| self.stage.path_along(path).propagation());
+        let slowest = slowest.map(|(path, _)| path[1..path.len() - 1].into());
         Known { split, slowest }
     }
 
     /// The channels of a flow's first packet, as far as there are routes.
-    fn walk(&mut self, (src, dst): (HostId, HostId), flow: u32, tag: Tag) -> Vec<ChannelId> {
+    fn walk(
+        &mut self,
+        (src, dst): (HostId, HostId),
+        flow: u32,
+        tag: Tag,
+        choosing: Choosing,
+    ) -> Vec<ChannelId> {
         let (stage, seed) = (self.stage, self.stage.seed());
         let (network, routing, routes) = (stage.network(), stage.routing(), stage.routes(self.now));
         let options = &stage.transport().options;
@@ -226,7 +259,10 @@ impl<'a> Paths<'a> {
             } else {
                 let context =
                     PacketContext { forwarding: routes, place: routes.place(here), header: &header };
-                selector.onward(context, &mut view, draws)
+                match choosing {
+                    Choosing::Decided => selector.onward(context, &mut view, draws),
+                    Choosing::Named => selector.named(context),
+                }
             };
             header.tag = hop.tag;
             header.hops += 1;

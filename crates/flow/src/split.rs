@@ -24,18 +24,20 @@ impl Split {
         Split { weights: resources.iter().map(|_| 1.0).collect(), resources }
     }
 
-    /// Evenly among paths; none if there are none. A resource stands for one link.
-    pub(crate) fn over(paths: &[Vec<Resource>]) -> Option<Self> {
-        let part = 1.0 / f64::from(narrow::<u32>(paths.len()));
+    /// In these parts among paths; none if there are none. A resource stands for one link.
+    pub(crate) fn over(paths: &[(Vec<Resource>, f64)]) -> Option<Self> {
         let mut places: FxHashMap<Resource, usize> = FxHashMap::default();
         let (mut resources, mut weights) = (Vec::new(), Vec::new());
-        for &resource in paths.iter().flatten() {
-            let place = *places.entry(resource).or_insert_with(|| {
-                resources.push(resource);
-                weights.push(0.0);
-                resources.len() - 1
-            });
-            weights[place] += part;
+        let all: f64 = paths.iter().map(|(_, part)| part).sum();
+        for (path, part) in paths {
+            for &resource in path {
+                let place = *places.entry(resource).or_insert_with(|| {
+                    resources.push(resource);
+                    weights.push(0.0);
+                    resources.len() - 1
+                });
+                weights[place] += part / all;
+            }
         }
         (!paths.is_empty()).then(|| Split { resources: resources.into(), weights: weights.into() })
     }
@@ -94,13 +96,17 @@ mod tests {
     }
 
     #[test]
-    fn paths_with_numbers_carry_as_much_each() {
-        let split = Split::over(&[vec![10, 11], vec![12, 11], vec![12, 13], vec![10, 11]]).unwrap();
+    fn paths_with_numbers_carry_their_parts() {
+        let paths = [(vec![10, 11], 1.0), (vec![12, 11], 1.0), (vec![12, 13], 1.0), (vec![10, 11], 1.0)];
+        let split = Split::over(&paths).unwrap();
         assert_eq!(*split.resources, [10, 11, 12, 13]);
         assert_eq!(*split.weights, [0.5, 0.75, 0.5, 0.25]);
         assert!(Split::over(&[]).is_none());
         // Both hosts are at one switch.
-        assert!(Split::over(&[vec![]]).unwrap().resources.is_empty());
+        assert!(Split::over(&[(vec![], 1.0)]).unwrap().resources.is_empty());
+        // What is left of parts whose other paths are cut; and one that crosses a link twice.
+        let split = Split::over(&[(vec![1, 2, 1], 0.25), (vec![2], 0.25)]).unwrap();
+        assert_eq!((&*split.resources, &*split.weights), (&[1, 2][..], &[1.0, 1.0][..]));
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Placement {
 pub enum Spread {
     /// All take one path, which does not depend on the state of the network.
     OnePath,
-    /// Whatever the state of the network, each path takes as many, or at each switch each port.
+    /// Whatever the state of the network, each path takes as many, or at each switch each port; where paths are drawn, as many as on average.
     Evenly,
     /// Packets avoid paths with more congestion than others: so as to level it.
     Levelled,
@@ -79,8 +79,10 @@ impl Routing {
     pub fn spread(&self) -> Option<Spread> {
         let (selector, granularity) = (self.selector.facts(), &self.granularity);
         let is_blind = match selector.paths {
-            PathSet::Weighed(_) | PathSet::Detours(_) | PathSet::Labels => return None,
-            PathSet::Layers(_) | PathSet::KShortest(_) => true,
+            PathSet::Weighed(_) | PathSet::Labels => return None,
+            // Later switches would choose among ports by what they last did with packets of the same tag.
+            PathSet::Detours(_) if self.placement != Placement::Ingress => return None,
+            PathSet::Detours(_) | PathSet::Layers(_) | PathSet::KShortest(_) => true,
             PathSet::Minimal | PathSet::InOrder => {
                 matches!(selector.choice, Choice::Uniform | Choice::InTurn)
             }

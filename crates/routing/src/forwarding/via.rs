@@ -110,6 +110,23 @@ impl Intermediates {
         Some(members[below(members.len(), random)])
     }
 
+    /// The intermediate switches between two others, each with the probability with which it is [drawn](Self::draw).
+    pub fn probabilities(&self, from: u32, to: u32) -> Vec<(u32, f64)> {
+        let (here, there) = (self.group(from), self.group(to));
+        let each = |members: &[u32], of: f64| -> Vec<(u32, f64)> {
+            let part = of / f64::from(narrow::<u32>(members.len()));
+            members.iter().map(|&member| (member, part)).collect()
+        };
+        if here == there {
+            let others: Vec<u32> =
+                self.members(here).iter().copied().filter(|&edge| edge != from && edge != to).collect();
+            return if from == to { Vec::new() } else { each(&others, 1.0) };
+        }
+        let groups = self.connected[here as usize].clone().filter(|&group| group != here && group != there);
+        let count = f64::from(narrow::<u32>(groups.clone().count()));
+        groups.flat_map(|group| each(self.members(group), 1.0 / count)).collect()
+    }
+
     /// Whether there is an intermediate switch between two switches of the same group as this one.
     pub(crate) fn lie_within(&self, edge: u32) -> bool {
         self.members(self.group(edge)).len() > 2
@@ -342,6 +359,31 @@ mod tests {
             }
         }
         assert_eq!(fabric.via().draw(3, 3, &mut random), None);
+    }
+
+    #[test]
+    fn probabilities_are_those_of_draws() {
+        // Nine groups of four switches.
+        let fabric = fabric(Topology::Dragonfly(Dragonfly::default()), Intermediate::Group);
+        let via = fabric.via();
+        let (groups, members) = (via.groups(), via.members(0).len());
+        for to in 0..narrow::<u32>(groups * members) {
+            let probabilities = via.probabilities(0, to);
+            let expected = match to {
+                0 => 0.0,
+                _ if via.group(to) == via.group(0) => 1.0 / (members - 2) as f64,
+                _ => 1.0 / ((groups - 2) * members) as f64,
+            };
+            assert!(probabilities.iter().all(|&(_, part)| (part - expected).abs() < 1e-12), "{to}");
+            let mut random = Pcg64Mcg::new(3);
+            for _ in 0..100 {
+                let drawn = via.draw(0, to, &mut random);
+                let is_known = |edge| probabilities.iter().any(|&(known, _)| known == edge);
+                assert!(drawn.map_or(probabilities.is_empty(), is_known), "{to}: {drawn:?}");
+            }
+            let sum: f64 = probabilities.iter().map(|(_, part)| part).sum();
+            assert!(to == 0 || (sum - 1.0).abs() < 1e-12, "{to}: {sum}");
+        }
     }
 
     #[test]
