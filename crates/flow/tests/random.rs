@@ -125,17 +125,17 @@ fn faults() -> impl Strategy<Value = Vec<Fault>> {
 }
 
 /// What is the same in every run.
-fn check(network: &Network, records: &Records, links_are_whole: bool) -> Result<(), TestCaseError> {
+fn check(network: &Network, records: &Records, paths_are_minimal: bool) -> Result<(), TestCaseError> {
     for flow in &records.flows {
         prop_assert_eq!(flow.delivered, flow.bytes, "{:?}", flow);
         let (Some(fct), Some(sender_fct)) = (flow.fct, flow.sender_fct) else {
             return Err(TestCaseError::fail(format!("no end of {flow:?}")));
         };
-        prop_assert!(sender_fct <= fct || sender_fct > Time::ZERO);
-        let is_minimal =
-            links_are_whole && network.links().iter().all(|link| link.latency == network.links()[0].latency);
+        prop_assert!(sender_fct > Time::ZERO, "{:?}", flow);
+        let latency = network.links()[0].latency;
+        let are_alike = paths_are_minimal && network.links().iter().all(|link| link.latency == latency);
         // Rates are rounded, once or twice in a flow's life.
-        prop_assert!(!is_minimal || fct + Time(1000) >= flow.ideal_fct, "{:?}", flow);
+        prop_assert!(!are_alike || fct + Time(1000) >= flow.ideal_fct, "{:?}", flow);
     }
     for channel in &records.channels {
         prop_assert!(
@@ -214,7 +214,10 @@ proptest! {
             Ok(records) => records,
             Err(error) => return Err(TestCaseError::fail(format!("{routing:?}: {error}"))),
         };
-        check(&network, &records, faults.is_empty())?;
+        // Layers and k shortest paths of a Dragonfly may be shorter than its own minimal ones.
+        let made = FlowRun::new(network.clone(), config(routing), plan().unwrap()).unwrap();
+        let is_minimal = faults.is_empty() && made.stage().routes(Time::ZERO).is_minimal();
+        check(&network, &records, is_minimal)?;
         prop_assert_eq!(difference(&records, &run().unwrap()), None);
     }
 }
