@@ -108,11 +108,10 @@ impl<M: Model> Session<M> {
 
     /// All that is pending for some nodes, in the order of (node, time, source, order of sending), with the nodes in the order given.
     pub fn pending(&self, nodes: impl IntoIterator<Item = NodeIndex>) -> Vec<Pending<M::Payload>> {
-        let mut events = Vec::new();
-        nodes.into_iter().for_each(|node| self.team.add_pending(node, &mut events));
+        let nodes: Vec<NodeIndex> = nodes.into_iter().collect();
         let pending =
             |Event { payload, at, source, node }| Pending { node, due: Due { at, source }, payload };
-        events.into_iter().map(pending).collect()
+        self.team.pending(&nodes).into_iter().map(pending).collect()
     }
 
     /// How many nodes there are.

@@ -69,6 +69,9 @@ pub(crate) fn pays_off((saved, mean): (u64, u64), nodes: usize) -> bool {
     saved > mean / 20 && saved > nodes as u64
 }
 
+/// Nodes whose events are looked for one by one among those far ahead.
+const FEW_NODES: usize = 2;
+
 /// The work that is done while a thread starts, in batches and events: about 0.1 ms.
 const THREAD_START: u64 = 4_000;
 
@@ -355,14 +358,32 @@ impl<M: Model> Team<M> {
         scheduler.wheel.insert_between_epochs(Event { at, source: DRIVER, node: local, payload });
     }
 
-    /// Adds all that is pending for a node between two runs, in the order of (time, source, order of sending).
-    pub(crate) fn add_pending(&self, node: NodeIndex, events: &mut Vec<Event<P<M>>>) {
-        let NodeLocation { partition, local } = self.locations[node as usize];
-        let first = events.len();
-        let wheel = &self.workers[partition as usize].scheduler.wheel;
-        wheel.look_at(local, |event| events.push(Event { node, ..*event }));
-        // Stable: one source's events of an instant are in one inbox.
-        events[first..].sort_by_key(|event| (event.at, event.source));
+    /// All that is pending for some nodes between two runs, in the order of (time, source, order of sending), with the nodes in the order given.
+    pub(crate) fn pending(&self, nodes: &[NodeIndex]) -> Vec<Event<P<M>>> {
+        // What is far ahead is not kept by node: it is gone through once for all of them.
+        let is_asked = |event: &Event<_>| nodes.len() > FEW_NODES || nodes.contains(&event.node);
+        let far = |worker: &Worker<M>| -> Vec<Event<P<M>>> {
+            let of_all = |event: &Event<_>| Event { node: worker.ids[event.node as usize], ..*event };
+            worker.scheduler.wheel.far_ahead().map(of_all).filter(is_asked).collect()
+        };
+        let mut far: Vec<_> = self.workers.iter().flat_map(far).collect();
+        far.sort_by_key(|event| event.node);
+        let busy: Vec<Vec<u64>> =
+            self.workers.iter().map(|worker| worker.scheduler.wheel.busy().collect()).collect();
+        let mut events = Vec::new();
+        for &node in nodes {
+            let NodeLocation { partition, local } = self.locations[node as usize];
+            let first = events.len();
+            let wheel = &self.workers[partition as usize].scheduler.wheel;
+            for &window in &busy[partition as usize] {
+                wheel.look_at(window, local, |event| events.push(Event { node, ..*event }));
+            }
+            let from = far.partition_point(|event| event.node < node);
+            events.extend(far[from..].iter().take_while(|event| event.node == node));
+            // Stable: one source's events of an instant are in one inbox.
+            events[first..].sort_by_key(|event| (event.at, event.source));
+        }
+        events
     }
 
     /// Shows a node, which is brought to the instant to which all has been run, so that its state depends on no window.

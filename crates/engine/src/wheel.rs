@@ -195,13 +195,19 @@ impl<P: Copy + Default> Wheel<P> {
         self.current = window;
     }
 
-    /// Shows all pending events of a node, those of a window in the order in which they were added.
-    pub(crate) fn look_at(&self, node: u32, mut each: impl FnMut(&Event<P>)) {
-        for window in self.current..=self.current + self.mask {
-            self.inboxes.look(self.slot(window), node, |event| each(&Event { node, ..*event }));
-        }
-        let beyond = self.overflow.values().flat_map(|overflow| &overflow.events);
-        beyond.filter(|event| event.node == node).for_each(each);
+    /// The windows of the wheel in which a node is scheduled.
+    pub(crate) fn busy(&self) -> impl Iterator<Item = u64> {
+        (self.current..=self.current + self.mask).filter(|&window| !self.inboxes.is_idle(self.slot(window)))
+    }
+
+    /// Shows the pending events of a node in a window of the wheel, in the order in which they were added.
+    pub(crate) fn look_at(&self, window: u64, node: u32, mut each: impl FnMut(&Event<P>)) {
+        self.inboxes.look(self.slot(window), node, |event| each(&Event { node, ..*event }));
+    }
+
+    /// The pending events beyond these windows, those of a window in the order in which they were added.
+    pub(crate) fn far_ahead(&self) -> impl Iterator<Item = &Event<P>> {
+        self.overflow.values().flat_map(|overflow| &overflow.events)
     }
 
     /// The window of an instant, where there is no bipartition.
@@ -257,8 +263,7 @@ impl<P: Copy + Default> Wheel<P> {
 
     /// The first window from the current one on in which a node is scheduled.
     pub(crate) fn next_busy(&self) -> Option<u64> {
-        let near = (self.current..=self.current + self.mask)
-            .find(|&window| !self.inboxes.is_idle(self.slot(window)));
+        let near = self.busy().next();
         Some(near.unwrap_or(u64::MAX).min(self.overflow_first)).filter(|&window| window != u64::MAX)
     }
 

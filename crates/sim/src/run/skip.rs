@@ -45,6 +45,9 @@ const MOST_MARKS: u32 = 128;
 /// Nodes that are compared before everything is, at most: the ends of a flow, and where something has differed.
 const MOST_WATCHED: usize = 32;
 
+/// Nodes for which it is looked at once what is pending.
+const AT_ONCE: usize = 64;
+
 /// How often the whole is compared in an attempt: queues of several flows come round when as many packets of each have passed as are under way.
 const MOST_TRIES: u32 = 256;
 
@@ -550,13 +553,17 @@ pub(super) fn pass(
     walk: &mut Walk,
 ) -> Passed {
     let (mut passed, mut events) = (Passed { cost: 0, last: 0 }, 0);
-    for &node in nodes {
-        let mut pending = session.pending([node]);
+    // A node that is brought to the instant may send something to another one.
+    nodes.iter().for_each(|&node| _ = session.node(node));
+    'walk: for some in nodes.chunks(AT_ONCE) {
+        let mut pending = session.pending(some.iter().copied());
         events += pending.len() as u64;
-        passed.last = node;
-        pass_one((world, session), (node, &mut pending), walk);
-        if !walk.goes_on() {
-            break;
+        for (&node, pending) in some.iter().zip(by_node(some, &mut pending)) {
+            passed.last = node;
+            pass_one((world, session), (node, pending), walk);
+            if !walk.goes_on() {
+                break 'walk;
+            }
         }
     }
     passed.cost = events + walk.passed_by() as u64 / 16;
@@ -570,10 +577,11 @@ pub(super) fn moved(
     periods: u64,
 ) -> Vec<Pending<Message>> {
     walk.begin_to_move(periods);
-    let (mut all, time) = (Vec::new(), walk.time_moved());
-    for node in 0..session.nodes() {
-        let mut pending = session.pending([node]);
-        pass_one((world, session), (node, &mut pending), walk);
+    let time = walk.time_moved();
+    let nodes: Vec<u32> = (0..session.nodes()).collect();
+    let mut all = session.pending(nodes.iter().copied());
+    for (&node, pending) in nodes.iter().zip(by_node(&nodes, &mut all)) {
+        pass_one((world, session), (node, pending), walk);
         if walk.has_successors() {
             // There may be many of them.
             hand_in(world, node, session.node(node));
@@ -582,9 +590,21 @@ pub(super) fn moved(
             event.due.at += time;
             event.payload.follow(node, walk);
         }
-        all.append(&mut pending);
     }
     all
+}
+
+/// What is pending for each of these nodes.
+fn by_node<'p>(
+    nodes: &[u32],
+    mut pending: &'p mut [Pending<Message>],
+) -> impl Iterator<Item = &'p mut [Pending<Message>]> {
+    nodes.iter().map(move |&node| {
+        let count = pending.iter().take_while(|event| event.node == node).count();
+        let (of_node, others) = std::mem::take(&mut pending).split_at_mut(count);
+        pending = others;
+        of_node
+    })
 }
 
 /// Passes through what is pending for a node, and through the node.
