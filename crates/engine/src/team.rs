@@ -360,14 +360,15 @@ impl<M: Model> Team<M> {
 
     /// All that is pending for some nodes between two runs, in the order of (time, source, order of sending), with the nodes in the order given.
     pub(crate) fn pending(&self, nodes: &[NodeIndex]) -> Vec<Event<P<M>>> {
+        let is_asked = |node: NodeIndex| nodes.len() > FEW_NODES || nodes.contains(&node);
         // What is far ahead is not kept by node: it is gone through once for all of them.
-        let is_asked = |event: &Event<_>| nodes.len() > FEW_NODES || nodes.contains(&event.node);
-        let far = |worker: &Worker<M>| -> Vec<Event<P<M>>> {
-            let of_all = |event: &Event<_>| Event { node: worker.ids[event.node as usize], ..*event };
-            worker.scheduler.wheel.far_ahead().map(of_all).filter(is_asked).collect()
-        };
-        let mut far: Vec<_> = self.workers.iter().flat_map(far).collect();
-        far.sort_by_key(|event| event.node);
+        let mut far: Vec<(NodeIndex, &Event<P<M>>)> = Vec::new();
+        for worker in &self.workers {
+            let far_ahead = worker.scheduler.wheel.far_ahead();
+            let named = far_ahead.map(|event| (worker.ids[event.node as usize], event));
+            far.extend(named.filter(|&(node, _)| is_asked(node)));
+        }
+        far.sort_by_key(|&(node, _)| node);
         let busy: Vec<Vec<u64>> =
             self.workers.iter().map(|worker| worker.scheduler.wheel.busy().collect()).collect();
         let mut events = Vec::new();
@@ -378,8 +379,9 @@ impl<M: Model> Team<M> {
             for &window in &busy[partition as usize] {
                 wheel.look_at(window, local, |event| events.push(Event { node, ..*event }));
             }
-            let from = far.partition_point(|event| event.node < node);
-            events.extend(far[from..].iter().take_while(|event| event.node == node));
+            let of_node =
+                far[far.partition_point(|&(of, _)| of < node)..].iter().take_while(|&&(of, _)| of == node);
+            events.extend(of_node.map(|&(_, event)| Event { node, ..*event }));
             // Stable: one source's events of an instant are in one inbox.
             events[first..].sort_by_key(|event| (event.at, event.source));
         }

@@ -46,7 +46,7 @@ const MOST_MARKS: u32 = 128;
 const MOST_WATCHED: usize = 32;
 
 /// Nodes for which it is looked at once what is pending.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 256;
 
 /// How often the whole is compared in an attempt: queues of several flows come round when as many packets of each have passed as are under way.
 const MOST_TRIES: u32 = 256;
