@@ -72,7 +72,17 @@ FLOW_CONTROL = [
     {"kind": "pfc-shared"},
     {"kind": "credits", "buffer": "30KB"},
 ]
-FLOW_SCHEMES = ["ecmp", "wcmp", "s-mod-k", "spray", "spray-nic", "spray-round-robin", "presto", "reps", "drill"]
+FLOW_SCHEMES = [
+    "ecmp",
+    "wcmp",
+    "s-mod-k",
+    "spray",
+    "spray-nic",
+    "spray-round-robin",
+    "presto",
+    "reps",
+    "drill",
+]
 VALUES = {
     "Time": ["0ps", "1ns", "500ns", "5us", "1ms"],
     "Bytes": ["0B", "100B", "1KB", "4KB", "9KB", "64KB"],
