@@ -382,6 +382,21 @@ def test_one_outcome_and_several(running, study, tmp_path):
     assert not (one / "report.html").exists()
 
 
+def test_runs_without_packets_say_so(running, tmp_path):
+    fields = ["--set", "topology.k=4", "--set", "workload.size=100KB", "--set", "routing.preset=spray"]
+    scenario = ROOT / "examples" / "permutation.toml"
+    for detail in ["flow", "packets"]:
+        netloom("run", scenario, *fields, "--set", f"detail={detail}", "--out", tmp_path / detail)
+    netloom("report", tmp_path / "flow")
+    with opened(running, tmp_path / "flow" / "report.html") as page:
+        assert page.locator("#about").inner_text().endswith("flow by flow, without packets")
+        assert page.locator("#events").count() == 0
+    netloom("report", tmp_path / "flow", tmp_path / "packets", "--out", tmp_path / "both.html")
+    with opened(running, tmp_path / "both.html") as page:
+        assert "some points flow by flow" in page.locator("#about").inner_text()
+        assert page.locator("#events").count() == 1
+
+
 def test_the_time_of_a_job_is_divided_up(running, tmp_path):
     netloom(
         "run",

@@ -336,6 +336,7 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
     const parts = [];
     if (points.length) parts.push(points.length === 1 ? "one point" : `${points.length} points`, runs === 1 ? "one run" : `${runs} runs`);
     if (networks.length === 1) parts.push(networks[0]);
+    if (points.some((point) => point.flow_level)) parts.push(points.every((point) => point.flow_level) ? "flow by flow, without packets" : "some points flow by flow, without packets");
     document.getElementById("about").textContent = parts.join(" · ");
     document.getElementById("colophon").textContent =
       `Made by netloom ${report.version}. Flows of the warm-up, streams and unfinished flows are in no distribution. Charts: Apache ECharts, Apache License 2.0.`;
@@ -643,6 +644,7 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
   const estimateText = (value) => (!value ? "–" : !value.plus_minus ? number(value.mean) : `${number(value.mean)} ± ${number(Number(value.plus_minus.toPrecision(2)))}`);
 
   function events() {
+    if (points.every((point) => point.flow_level)) return;
     const columns = metrics("event").filter(({ k }) => points.some((point) => point.metrics[k]?.mean));
     const box = section("events", "What happened", columns.length ? "Reordering, path changes, draining, losses, marks and pauses; what never occurred in any run is left out." : "No packet was reordered, moved to another path, marked, paused or lost.");
     if (!columns.length) return;

@@ -22,6 +22,8 @@ pub(crate) struct Point {
     pub(crate) folders: Vec<String>,
     /// Runs that were stopped early.
     interrupted: usize,
+    /// Whether there were no packets, but flows with rates.
+    flow_level: bool,
     /// What is probably a mistake; of several runs each only once.
     warnings: Vec<String>,
     /// Flows of all runs together, in microseconds.
@@ -343,6 +345,7 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path], points: usize) -> Res
         labels: labels.to_vec(),
         folders: folders.iter().map(|folder| folder.display().to_string()).collect(),
         interrupted: summaries.iter().filter(|summary| summary.status == Status::Interrupted).count(),
+        flow_level: summaries.iter().any(|summary| summary.flow_level),
         warnings: warnings(&summaries),
         fct_us: Curve::of(&fct_us),
         slowdown: Curve::of(&slowdowns),
