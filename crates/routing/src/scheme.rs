@@ -88,7 +88,7 @@ impl Routing {
             }
         };
         let is_levelled = !is_blind || self.acks() != Acks::Unused;
-        let is_of_one_length = self.scatters() || matches!(granularity, Granularity::Flowcell(_));
+        let is_of_one_length = matches!(granularity.facts().ends, Ends::EveryPacket | Ends::AfterBytes);
         match () {
             () if self.selector.is_static() => Some(Spread::OnePath),
             () if granularity.is_per_flow() => is_blind.then_some(Spread::OnePath),

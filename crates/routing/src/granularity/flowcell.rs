@@ -42,7 +42,7 @@ impl GranularityConfig for Flowcell {
     fn facts(&self) -> Facts {
         Facts {
             places: Places::Any,
-            ends: Ends::InMidFlow,
+            ends: Ends::AfterBytes,
             remembers: true,
             acks: Acks::Unused,
             serialisation: false,

@@ -153,8 +153,10 @@ pub(crate) enum Ends {
     WithFlow,
     /// The moment at which nothing of the flow is in flight.
     WhenEmpty,
-    /// Something in mid-flow: a gap, an amount of bytes, feedback.
+    /// Something in mid-flow that depends on the traffic: a gap, feedback.
     InMidFlow,
+    /// A number of bytes.
+    AfterBytes,
     /// Every packet, so that packets of a flow may be on several paths at a time.
     EveryPacket,
 }

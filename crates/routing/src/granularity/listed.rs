@@ -19,6 +19,10 @@ pub(super) fn place_of(tag: Tag, count: usize, at: impl Fn(usize) -> Tag) -> Opt
     if count == 0 {
         return None;
     }
+    debug_assert!(
+        (1..count).all(|place| at(place - 1).bits() < at(place).bits()),
+        "paths stand by their numbers"
+    );
     let guess = tag.bits().wrapping_sub(at(0).bits()) as usize;
     if guess < count && at(guess) == tag {
         return Some(guess);

@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_path_is_found_by_its_tag_wherever_it_stands() {
-        let tags = [10, 11, 14, 12, 40];
+        let tags = [10, 11, 12, 14, 40];
         let list = PathList::default();
         let mut memory = list.open();
         list.list(&mut memory, &tags.map(Tag::label));
