@@ -69,7 +69,7 @@ pub(crate) fn pays_off((saved, mean): (u64, u64), nodes: usize) -> bool {
     saved > mean / 20 && saved > nodes as u64
 }
 
-/// Nodes whose events are looked for one by one among those far ahead.
+/// So few nodes are compared one by one with those of events far ahead.
 const FEW_NODES: usize = 2;
 
 /// The work that is done while a thread starts, in batches and events: about 0.1 ms.
@@ -360,7 +360,11 @@ impl<M: Model> Team<M> {
 
     /// All that is pending for some nodes between two runs, in the order of (time, source, order of sending), with the nodes in the order given.
     pub(crate) fn pending(&self, nodes: &[NodeIndex]) -> Vec<Event<P<M>>> {
-        let is_asked = |node: NodeIndex| nodes.len() > FEW_NODES || nodes.contains(&node);
+        let (Some(&first), Some(&last)) = (nodes.iter().min(), nodes.iter().max()) else { return Vec::new() };
+        let is_asked = |node: NodeIndex| match nodes.len() > FEW_NODES {
+            true => (first..=last).contains(&node),
+            false => nodes.contains(&node),
+        };
         // What is far ahead is not kept by node: it is gone through once for all of them.
         let mut far: Vec<(NodeIndex, &Event<P<M>>)> = Vec::new();
         for worker in &self.workers {

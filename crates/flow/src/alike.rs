@@ -42,7 +42,18 @@ pub(crate) fn each_for_itself(network: &Network) -> (Vec<Resource>, u32) {
     ((0..network.channels()).collect(), network.channels())
 }
 
-/// The same with one resource for channels that are alike. Those that are `apart`, as their rates change, have their own. None if routes lead over a link
+/// The channels by which flows to an edge switch may leave another switch.
+fn towards<'n>(
+    network: &'n Network,
+    table: &'n RouteTable,
+    switch: NodeId,
+    to: u32,
+) -> impl Iterator<Item = ChannelId> + 'n {
+    let ports = table.towards_edge(switch, to).ports.iter();
+    ports.map(move |&port| network.ports(switch)[usize::from(port)])
+}
+
+/// As [`each_for_itself`], but with one resource for channels that are alike. Those that are `apart`, as their rates change, have their own. None if routes lead over a link
 /// that is `dead`, which flows then go around.
 pub(crate) fn alike(
     network: &Network,
@@ -50,10 +61,7 @@ pub(crate) fn alike(
     dead: impl Fn(ChannelId) -> bool,
     apart: impl Fn(ChannelId) -> bool,
 ) -> Option<(Vec<Resource>, u32)> {
-    let channels = |switch: NodeId, to: u32| {
-        let ports = table.towards_edge(switch, to).ports.iter();
-        ports.map(move |&port| network.ports(switch)[usize::from(port)])
-    };
+    let channels = |switch: NodeId, to: u32| towards(network, table, switch, to);
     let mut numbers = random::Node::Router.stream(0, u64::from(network.nodes()));
     let mut draw = || numbers.next_u64() % PRIME;
     let sources: Vec<u64> = (0..table.edges()).map(|_| draw()).collect();
@@ -119,10 +127,7 @@ pub(crate) fn alike(
 /// and together they are a cut, which every division crosses once with all of the flow.
 pub(crate) fn is_levelled_by_even_shares(network: &Network, table: &RouteTable) -> bool {
     let Some((resources, _)) = alike(network, table, |_| false, |_| false) else { return false };
-    let step = |switch: NodeId, to: u32| {
-        let ports = table.towards_edge(switch, to).ports.iter();
-        ports.map(move |&port| network.ports(switch)[usize::from(port)])
-    };
+    let step = |switch: NodeId, to: u32| towards(network, table, switch, to);
     let mut behind: FxHashMap<Resource, Option<Resource>> = FxHashMap::default();
     (0..table.edges()).all(|to| {
         behind.clear();

@@ -293,7 +293,7 @@ impl MaxMin {
                 let flow = &flows[filled[place as usize].0 as usize];
                 (flow.entry(entry as usize).1, flow.rate)
             };
-            // Where nobody else is, nothing is taken, to the last bit.
+            // Without other flows the whole capacity is free, exactly: a difference of sums would be rounded.
             let others = match state.members.len() == link.users.len() {
                 true => 0.0,
                 false => {

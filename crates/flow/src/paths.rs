@@ -81,9 +81,8 @@ impl<'a> Paths<'a> {
     }
 
     /// Routes, or the links that are cut, have changed.
-    pub(crate) fn change(&mut self, now: Time, is_dead: impl Fn(ChannelId) -> bool) {
-        self.now = now;
-        (0..).zip(&mut self.dead).for_each(|(channel, dead)| *dead = is_dead(channel));
+    pub(crate) fn change(&mut self, now: Time, dead: Vec<bool>) {
+        (self.now, self.dead) = (now, dead);
         self.lay();
     }
 

@@ -549,12 +549,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Lays all flows anew on the links as they are now.
+    /// Routes all flows again over the links as they are now.
     fn lay(&mut self) {
         self.carried.settle(&self.solver, self.now);
         let dead: Vec<bool> =
             (0..self.stage.network().channels()).map(|channel| self.rate_of(channel) == Rate(0)).collect();
-        self.paths.change(self.now, |channel| dead[channel as usize]);
+        self.paths.change(self.now, dead);
         self.make_solver();
     }
 

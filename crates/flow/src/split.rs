@@ -1,7 +1,8 @@
 //! How a flow divides among the links between its two switches.
 
+use indexmap::IndexMap;
 use netloom_units::narrow;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxBuildHasher;
 
 use crate::max_min::Resource;
 
@@ -26,19 +27,14 @@ impl Split {
 
     /// In these parts among paths; none if there are none. A resource stands for one link.
     pub(crate) fn over(paths: &[(Vec<Resource>, f64)]) -> Option<Self> {
-        let mut places: FxHashMap<Resource, usize> = FxHashMap::default();
-        let (mut resources, mut weights) = (Vec::new(), Vec::new());
+        let mut weights: IndexMap<Resource, f64, FxBuildHasher> = IndexMap::default();
         let all: f64 = paths.iter().map(|(_, part)| part).sum();
         for (path, part) in paths {
             for &resource in path {
-                let place = *places.entry(resource).or_insert_with(|| {
-                    resources.push(resource);
-                    weights.push(0.0);
-                    resources.len() - 1
-                });
-                weights[place] += part / all;
+                *weights.entry(resource).or_default() += part / all;
             }
         }
+        let (resources, weights) = weights.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
         (!paths.is_empty()).then(|| Split { resources: resources.into(), weights: weights.into() })
     }
 
@@ -55,26 +51,22 @@ impl Split {
         }
         let mut shares = vec![0.0; nodes.len()];
         shares[0] = 1.0;
-        let mut places: FxHashMap<Resource, usize> = FxHashMap::default();
-        let (mut resources, mut sums): (Vec<Resource>, Vec<(f64, u32)>) = (Vec::new(), Vec::new());
+        let mut sums: IndexMap<Resource, (f64, u32), FxBuildHasher> = IndexMap::default();
         for (node, edges) in nodes.iter().enumerate() {
             let open = || edges.iter().filter(|&&(_, next)| is_open(next, &leads_on));
             let share = shares[node] / f64::from(narrow::<u32>(open().count().max(1)));
             for &(resource, next) in open().filter(|_| share > 0.0) {
-                let place = *places.entry(resource).or_insert_with(|| {
-                    resources.push(resource);
-                    sums.push((0.0, 0));
-                    resources.len() - 1
-                });
-                let (sum, edges) = &mut sums[place];
+                let (sum, edges) = sums.entry(resource).or_default();
                 (*sum, *edges) = (*sum + share, *edges + 1);
                 if next != ARRIVED {
                     shares[next as usize] += share;
                 }
             }
         }
-        let weights = sums.into_iter().map(|(sum, edges)| sum / f64::from(edges)).collect();
-        Some(Split { resources: resources.into(), weights })
+        Some(Split {
+            weights: sums.values().map(|&(sum, edges)| sum / f64::from(edges)).collect(),
+            resources: sums.into_keys().collect(),
+        })
     }
 }
 

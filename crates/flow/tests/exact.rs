@@ -80,7 +80,7 @@ fn a_flow_that_is_alone_takes_as_long_as_its_packets() {
     assert!(schemes.len() >= 12, "{schemes:?}");
 }
 
-/// Packet by packet over layers, k shortest paths or intermediate switches, some of which are longer: the last packets come by the longest ones.
+/// Schemes that choose a path for each packet among layers, k shortest paths or intermediate switches. Paths differ in length, and the packets on the longest ones arrive last.
 #[test]
 fn a_flow_over_paths_with_numbers_ends_with_the_slowest_of_them() {
     let packet = Granularity::Packet(Default::default());

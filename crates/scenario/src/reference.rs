@@ -105,7 +105,7 @@ fn head() -> Chapter {
     let fields = crate::schema::head();
     let table =
         serde_json::json!({ "properties": fields, "description": "Fields of a scenario before its tables." });
-    let doc = "The name of a scenario, the seed of its random choices, whether what recurs is skipped, and in what the run counts.";
+    let doc = "The name of a scenario, the seed of its random choices, whether what recurs is skipped, and the level of detail.";
     Chapter {
         file: FILE,
         name: "scenario",

@@ -21,7 +21,7 @@ use crate::settle::{Settled, settle};
 use crate::source::{Problem, Problems};
 use crate::transport::{self, read_transport};
 
-/// In what a run counts.
+/// The level of detail of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Detail {
@@ -50,7 +50,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Whether what recurs is skipped, with the same outcome.
     pub fast: bool,
-    /// In what the run counts.
+    /// The level of detail.
     pub detail: Detail,
     /// What is wired to what.
     pub topology: Topology,

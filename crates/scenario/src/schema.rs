@@ -70,7 +70,7 @@ pub(crate) fn head() -> Map<String, Value> {
         "type": "boolean", "default": false,
     });
     let detail = json!({
-        "description": "In what the run counts: \"packets\", or \"flow\", in which flows have max-min fair rates and there are no queues, losses or congestion control.",
+        "description": "The level of detail: \"packets\", or \"flow\", in which flows have max-min fair rates and there are no queues, losses or congestion control.",
         "enum": ["packets", "flow"], "default": "packets",
     });
     [("name", name), ("seed", seed), ("fast", fast), ("detail", detail)]

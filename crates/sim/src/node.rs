@@ -113,7 +113,7 @@ impl Node {
         match self {
             Node::Host(host) => {
                 walk.exact(1u32);
-                host.recur((id, now), None, walk);
+                host.recur(world, (id, now), None, walk);
             }
             Node::Switch(switch) => {
                 walk.exact(2u32);
@@ -122,7 +122,7 @@ impl Node {
             Node::Untouched | Node::InServer => walk.exact(0u32),
             Node::Server(server) => {
                 walk.exact(3u32);
-                server.recur(now, world.servers().hashes(), walk);
+                server.recur(world, now, walk);
             }
         }
     }

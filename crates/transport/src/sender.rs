@@ -133,7 +133,7 @@ impl Recur for SendCounts {
 
 impl Sender {
     /// [Recurs](netloom_units::recurrence) as the sender of a flow of this number.
-    pub fn recur(&mut self, flow: u64, walk: &mut Walk) {
+    pub fn recur(&mut self, transport: &Transport, flow: u64, walk: &mut Walk) {
         let Sender {
             content,
             next,
@@ -157,7 +157,7 @@ impl Sender {
         acked.recur(flow, walk);
         walk.exact(*in_flight);
         gate.recur(walk);
-        control.recur(flow, walk);
+        control.recur(transport, flow, walk);
         walk.exact(base_rtt.0);
         rtt.recur(walk);
         if walk.is_some(recovery)

@@ -12,29 +12,14 @@ pub(super) fn check_paths(paths: u32) -> Result<(), Invalid> {
     Invalid::unless((1..=MOST).contains(&paths), "paths", format!("1 to {MOST}"), paths)
 }
 
-/// The place of a path in a list of `count` paths, of which `at` gives the tags. In it they stand by their numbers: paths and labels mostly one after the other, entropy values with
-/// gaps.
+/// The place of a path in a list that is sorted by tags: numbers of paths and labels mostly follow each other, entropy values have gaps.
 #[inline]
-pub(super) fn place_of(tag: Tag, count: usize, at: impl Fn(usize) -> Tag) -> Option<usize> {
-    if count == 0 {
-        return None;
-    }
-    debug_assert!(
-        (1..count).all(|place| at(place - 1).bits() < at(place).bits()),
-        "paths stand by their numbers"
-    );
-    let guess = tag.bits().wrapping_sub(at(0).bits()) as usize;
-    if guess < count && at(guess) == tag {
+pub(super) fn place_of<P>(tag: Tag, paths: &[P], tag_of: impl Fn(&P) -> Tag) -> Option<usize> {
+    let number = |path: &P| tag_of(path).bits();
+    debug_assert!(paths.is_sorted_by(|one, next| number(one) < number(next)), "a list of paths is sorted");
+    let guess = tag.bits().wrapping_sub(number(paths.first()?)) as usize;
+    if paths.get(guess).is_some_and(|path| tag_of(path) == tag) {
         return Some(guess);
     }
-    let (mut first, mut behind) = (0, count);
-    while first < behind {
-        let middle = first.midpoint(behind);
-        if at(middle).bits() < tag.bits() {
-            first = middle + 1;
-        } else {
-            behind = middle;
-        }
-    }
-    (first < count && at(first) == tag).then_some(first)
+    paths.binary_search_by_key(&tag.bits(), number).ok()
 }

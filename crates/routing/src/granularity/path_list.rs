@@ -69,7 +69,7 @@ pub(crate) struct Memory {
 impl Memory {
     /// A path by its tag.
     fn find(&mut self, tag: Tag) -> Option<&mut Path> {
-        let place = place_of(tag, self.paths.len(), |place| self.paths[place].tag)?;
+        let place = place_of(tag, &self.paths, |path| path.tag)?;
         Some(&mut self.paths[place])
     }
 

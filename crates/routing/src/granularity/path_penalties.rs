@@ -167,7 +167,7 @@ impl GranularityConfig for PathPenalties {
             Cause::Nack | Cause::Loss | Cause::Timeout | Cause::Notification => return Advice::Continue,
         };
         let tag = Tag::from_bits(feedback.tag);
-        let Some(index) = place_of(tag, memory.paths.len(), |place| memory.paths[place]) else {
+        let Some(index) = place_of(tag, &memory.paths, |&path| path) else {
             return Advice::Continue;
         };
         let worse = memory.penalties[index].saturating_add(penalty).min(self.most);

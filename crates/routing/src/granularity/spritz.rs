@@ -226,7 +226,7 @@ impl GranularityConfig for Spritz {
     fn on_feedback(&self, memory: &mut Memory, (): &mut (), feedback: &Feedback) -> Advice {
         memory.now = feedback.now;
         let tag = Tag::from_bits(feedback.tag);
-        let place = place_of(tag, memory.paths.len(), |place| memory.paths[place]);
+        let place = place_of(tag, &memory.paths, |&path| path);
         match (feedback.cause, place) {
             (Cause::Ack, Some(place)) => self.on_ack(memory, place, feedback.marked),
             (Cause::Trim | Cause::Return | Cause::Unreachable, Some(place)) => {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use netloom_fabric::{Packet, flow_number};
+use netloom_transport::Transport;
 use netloom_units::Time;
 use netloom_units::recurrence::{Recur, Walk};
 use netloom_workload::HostWork;
@@ -13,11 +14,18 @@ use crate::host::reorder_buffer::Reordering;
 use crate::host::sent::Sent;
 use crate::host::{DelayedAck, Host, Rare, Reports};
 use crate::protocol::says_seq;
+use crate::world::World;
 
 impl Host {
     /// The host `id` must have come to `now`. What its work has it do next is looked at only where flows may be succeeded by others: else no period recurs in which a flow begins or ends, or the
     /// program wakes. That is the work `of_server`, if it is a NIC of one.
-    pub(crate) fn recur(&mut self, (id, now): (u32, Time), of_server: Option<&HostWork>, walk: &mut Walk) {
+    pub(crate) fn recur(
+        &mut self,
+        world: &World,
+        (id, now): (u32, Time),
+        of_server: Option<&HostWork>,
+        walk: &mut Walk,
+    ) {
         let Host {
             nic,
             port_selector,
@@ -69,7 +77,7 @@ impl Host {
             if walk.is_some(flow)
                 && let Some(flow) = flow
             {
-                flow.recur(walk);
+                flow.recur(&world.transport, walk);
             }
         }
         walk.count(free_slots.len());
@@ -150,8 +158,9 @@ fn follow(sent: &mut Vec<Sent>, ended: Range<usize>, (id, work): (u32, &HostWork
     }
 }
 
-impl Recur for Flow {
-    fn recur(&mut self, walk: &mut Walk) {
+impl Flow {
+    /// [Recurs](Recur).
+    fn recur(&mut self, transport: &Transport, walk: &mut Walk) {
         let Flow {
             at,
             dst,
@@ -183,7 +192,7 @@ impl Recur for Flow {
         walk.exact(bytes.0);
         walk.start(start);
         walk.exact(ideal_fct.0);
-        sender.recur(number, walk);
+        sender.recur(transport, number, walk);
         match settled {
             Some(tag) => walk.exact(tag.bits()),
             None if sender.next() == 0 => walk.pass_over(),

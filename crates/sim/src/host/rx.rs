@@ -369,7 +369,7 @@ impl Host {
         if self.port_selector.is_some() {
             return self.send_control_by_port(&mut ctx.again(), packet);
         }
-        // Until when a last packet is being sent is when its flow ends.
+        // A flow without ACKs ends when the NIC has sent its last packet: nothing may be handed on behind that before.
         let is_watched = self.sampler.is_some() || self.leaving.is_some();
         self.nic.enqueue_control(
             NIC,

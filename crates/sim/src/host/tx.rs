@@ -234,8 +234,8 @@ impl Host {
         self.hand_over(ctx);
     }
 
-    /// The flow whose turn it is sends a packet, and further ones before `until` as long as nobody else could, and goes to the end of the send queue. Returns when it sends the next one, if nobody else
-    /// could before; that is not before `until`, nor before the next timer.
+    /// The flow whose turn it is sends a packet and goes to the end of the send queue. If no other flow waits, it sends all of its packets that are due before `until` and before the next timer; then the
+    /// result is when its next packet is due, if it has one.
     #[inline(always)]
     pub(crate) fn send_data(
         &mut self,

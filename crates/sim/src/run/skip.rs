@@ -45,7 +45,7 @@ const MOST_MARKS: u32 = 128;
 /// Nodes that are compared before everything is, at most: the ends of a flow, and where something has differed.
 const MOST_WATCHED: usize = 32;
 
-/// Nodes for which it is looked at once what is pending.
+/// Nodes whose pending messages are gathered at once.
 const AT_ONCE: usize = 256;
 
 /// How often the whole is compared in an attempt: queues of several flows come round when as many packets of each have passed as are under way.
@@ -57,14 +57,14 @@ const CREDIT: u64 = 50_000;
 /// What a pause costs by itself, in messages handled. The same on any number of threads, though it costs more on several: so is what is skipped.
 const PAUSE: u64 = 200;
 
+/// And per node, as what it has received is taken up again.
+const PAUSE_OF_NODE: u64 = 8;
+
 /// While no data arrive, the run pauses after one part in this number of the time for which none have: a step of training begins with calculations.
 const IDLE_SHARE: u64 = 64;
 
 /// What it may spend on such pauses before it has handled anything, in messages handled: some hundredths of a second.
 const IDLE_CREDIT: u64 = 1_000_000;
-
-/// And per node, as what it has received is taken up again.
-const PAUSE_OF_NODE: u64 = 8;
 
 /// It may spend one part in this number of what it has handled,
 const SHARE: u64 = 25;
@@ -108,8 +108,8 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
         reorders: false,
         trims: world.fabric.queue.trims(),
     };
-    Sender::new(&world.transport, Bytes(1 << 30), path, Time::ZERO).recur(0, &mut walk);
-    Host::new(world, 0, HostWork::default(), None).recur((0, Time::ZERO), None, &mut walk);
+    Sender::new(&world.transport, Bytes(1 << 30), path, Time::ZERO).recur(&world.transport, 0, &mut walk);
+    Host::new(world, 0, HostWork::default(), None).recur(world, (0, Time::ZERO), None, &mut walk);
     if world.network.switches() > 0 {
         Switch::new(world, world.network.hosts(), None).recur(Time::ZERO, &mut walk);
     }
@@ -474,6 +474,7 @@ impl Search {
     /// No data arrive: what comes then may recur however little has before.
     fn idle(&mut self, session: &Session<World>, pending: &[Pending<Message>]) {
         let now = session.reached();
+        // This pause is charged to the other account.
         self.spent -= self.pause_cost;
         self.spent_idle += self.pause_cost + u64::from(session.nodes()) + pending.len() as u64;
         if self.spent_idle > IDLE_CREDIT + self.earned(session) {

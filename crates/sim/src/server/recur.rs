@@ -9,11 +9,11 @@ use rustc_hash::FxHashMap;
 use crate::message::Message;
 use crate::server::nic_timers::{Timer, Timers};
 use crate::server::{Nic, Sending, Server};
+use crate::world::World;
 
 impl Server {
-    /// The server must have come to `now`. What its work has it do next is looked at where it is [at a host](crate::host::Host::recur). `hashes`: which NIC a message takes that its work gives none may
-    /// depend on its number.
-    pub(crate) fn recur(&mut self, now: Time, hashes: bool, walk: &mut Walk) {
+    /// The server must have come to `now`. What its work has it do next is looked at where it is [at a host](crate::host::Host::recur).
+    pub(crate) fn recur(&mut self, world: &World, now: Time, walk: &mut Walk) {
         let Server {
             number,
             nics,
@@ -32,10 +32,11 @@ impl Server {
         } = self;
         let origin = ORIGIN | *number;
         if walk.has_successors() {
-            work.recur(origin, hashes, walk);
+            // Which NIC a message takes that its work gives none may depend on its number.
+            work.recur(origin, world.servers().hashes(), walk);
         }
         for Nic { id, host, timers, next } in nics {
-            host.recur((*id, now), Some(&*work), walk);
+            host.recur(world, (*id, now), Some(&*work), walk);
             timers.recur(*id, walk);
             if walk.has_successors() {
                 // A message and its parts have one number.

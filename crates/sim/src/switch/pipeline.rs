@@ -354,13 +354,13 @@ impl Switch {
         set: u32,
     ) -> PortId {
         let Switch { path_selector, draws, row, .. } = self;
-        if path_selector.fast_path() == FastPath::Spray {
-            let several = ctx.world.forwarding.table().set(*row, set);
-            let port = path_selector.draw(packet.seen_by_hash(), several, draws);
-            packet.note_port(port);
-            return port;
-        }
         match path_selector.fast_path() {
+            FastPath::Spray => {
+                let several = ctx.world.forwarding.table().set(*row, set);
+                let port = path_selector.draw(packet.seen_by_hash(), several, draws);
+                packet.note_port(port);
+                port
+            }
             FastPath::Decide => self.decide_on_packet(ctx, packet, set),
             FastPath::Run => self.decide_on_run(ctx, packet, set),
             _ => self.choose_by_role(ctx, packet, set),

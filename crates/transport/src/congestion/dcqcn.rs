@@ -459,7 +459,7 @@ impl CongestionControl for State {
     fn begin_with_one(&mut self, _: &mut Gate) {}
 
     /// At the line's rate, with no timer running, nothing moves until a CNP comes, which [counts](crate::SendCounts): only then it matters since when alpha shrinks.
-    fn recur(&mut self, _: u64, walk: &mut Walk) {
+    fn recur(&mut self, _: &Dcqcn, _: u64, walk: &mut Walk) {
         let State {
             settings: _,
             line: _,

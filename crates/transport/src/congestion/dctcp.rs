@@ -69,9 +69,6 @@ pub enum Cut {
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     reno: Reno,
-    /// The weight of the newest window in alpha, and whether alpha is read only where something is marked.
-    g: f64,
-    is_cut_by_marks: bool,
     alpha: f64,
     /// How many windows have moved alpha. It may wrap around.
     windows: u32,
@@ -92,8 +89,6 @@ impl Dctcp {
                 self.max_window,
                 self.initial_ssthresh,
             ),
-            g: self.g,
-            is_cut_by_marks: self.cut != Cut::EveryWindow,
             alpha: self.initial_alpha,
             windows: 0,
             left: 0,
@@ -111,12 +106,12 @@ impl AdaptiveWindow for State {
         self.reno.window()
     }
 
-    fn react(&mut self, _: &Dctcp, feedback: &Feedback) -> bool {
+    fn react(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
         if feedback.cause != Cause::Ack {
             return self.reno.on_loss(feedback);
         }
-        let share_is_new = self.observe(feedback);
-        if !self.is_cut_by_marks {
+        let share_is_new = self.observe(config, feedback);
+        if config.cut == Cut::EveryWindow {
             if feedback.marked {
                 self.reno.end_slow_start();
             }
@@ -143,26 +138,28 @@ impl AdaptiveWindow for State {
         self.reno.couple(per_byte);
     }
 
-    /// While nothing is marked alpha shrinks, and that is all that becomes of it.
-    fn recur(&mut self, walk: &mut Walk) {
-        let State { reno, g, is_cut_by_marks, alpha, windows, left, acked, marked } = self;
+    /// While nothing is marked, alpha shrinks and, where marks cut the window, is not read.
+    fn recur(&mut self, config: &Dctcp, walk: &mut Walk) {
+        let State { reno, alpha, windows, left, acked, marked } = self;
         reno.recur(walk);
-        if !*is_cut_by_marks || reno.has_been_cut() {
+        if config.cut == Cut::EveryWindow || reno.has_been_cut() {
             walk.exact(alpha.to_bits());
         }
-        walk.repeated(windows, alpha, |alpha| average(*g, 0.0, alpha));
+        walk.repeated(windows, alpha, |alpha| config.average(0.0, alpha));
         [*left, *acked, *marked].into_iter().for_each(|bytes| walk.exact(bytes));
     }
 }
 
-/// Alpha after a window of which this share was marked.
-fn average(g: f64, share: f64, alpha: f64) -> f64 {
-    alpha + g * (share - alpha)
+impl Dctcp {
+    /// Alpha after a window of which this share was marked.
+    fn average(&self, share: f64, alpha: f64) -> f64 {
+        alpha + self.g * (share - alpha)
+    }
 }
 
 impl State {
     /// Counts marks; at the end of a window they move alpha. Returns whether it is one.
-    fn observe(&mut self, feedback: &Feedback) -> bool {
+    fn observe(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
         self.acked += feedback.bytes;
         self.marked += if feedback.marked { feedback.bytes } else { 0 };
         self.left = self.left.saturating_sub(feedback.bytes);
@@ -170,7 +167,7 @@ impl State {
             return false;
         }
         let share = self.marked as f64 / self.acked as f64;
-        self.alpha = average(self.g, share, self.alpha);
+        self.alpha = config.average(share, self.alpha);
         self.windows = self.windows.wrapping_add(1);
         // The next window is what is in flight.
         let packet = feedback.bytes / u64::from(feedback.packets.max(1));

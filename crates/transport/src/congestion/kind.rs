@@ -78,7 +78,7 @@ pub(crate) trait CongestionControl: Clone + Debug {
     fn on_feedback(&mut self, config: &Self::Config, feedback: &Feedback, gate: &mut Gate) -> bool;
 
     /// [Recurs](netloom_units::recurrence) as what a flow of this number keeps. Unless a kind says how its state does, a flow of it is not known to.
-    fn recur(&mut self, _flow: u64, walk: &mut Walk) {
+    fn recur(&mut self, _config: &Self::Config, _flow: u64, walk: &mut Walk) {
         walk.refuse(REACTS);
     }
 
@@ -300,5 +300,5 @@ impl<C: Clone + Debug> CongestionControl for Still<C> {
 
     fn begin_with_one(&mut self, _: &mut Gate) {}
 
-    fn recur(&mut self, _: u64, _: &mut Walk) {}
+    fn recur(&mut self, _: &Self::Config, _: u64, _: &mut Walk) {}
 }

@@ -154,9 +154,10 @@ macro_rules! congestions {
             }
 
             /// [Recurs](netloom_units::recurrence).
-            pub(crate) fn recur(&mut self, flow: u64, walk: &mut Walk) {
-                match self {
-                    $(Control::$Kind(state) => state.recur(flow, walk),)+
+            pub(crate) fn recur(&mut self, transport: &Transport, flow: u64, walk: &mut Walk) {
+                match (self, &transport.congestion) {
+                    $((Control::$Kind(state), Congestion::$Kind(config)) => state.recur(config, flow, walk),)+
+                    _ => walk.refuse(REACTS),
                 }
             }
 

@@ -95,7 +95,7 @@ impl AdaptiveWindow for State {
         self.reno.couple(per_byte);
     }
 
-    fn recur(&mut self, walk: &mut Walk) {
+    fn recur(&mut self, _: &NewReno, walk: &mut Walk) {
         let State { reno } = self;
         reno.recur(walk);
     }

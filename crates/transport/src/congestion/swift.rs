@@ -138,7 +138,7 @@ impl AdaptiveWindow for State {
         self.window.shrink_to_one();
     }
 
-    fn recur(&mut self, walk: &mut Walk) {
+    fn recur(&mut self, _: &Swift, walk: &mut Walk) {
         let State { window, most: _, latest } = self;
         window.recur(walk);
         latest.recur(walk);

@@ -186,7 +186,7 @@ impl CongestionControl for State {
     fn begin_with_one(&mut self, _: &mut Gate) {}
 
     /// It rests at the line's rate, where round trips stay the same.
-    fn recur(&mut self, flow: u64, walk: &mut Walk) {
+    fn recur(&mut self, _: &Timely, flow: u64, walk: &mut Walk) {
         let State { line: _, rate, last, difference, increases, round } = self;
         walk.exact(*rate);
         if walk.is_some(last) {

@@ -36,7 +36,7 @@ pub(crate) trait AdaptiveWindow: Clone + Debug {
     }
 
     /// As [`CongestionControl::recur`].
-    fn recur(&mut self, walk: &mut Walk) {
+    fn recur(&mut self, _config: &Self::Config, walk: &mut Walk) {
         walk.refuse(REACTS);
     }
 
@@ -78,8 +78,8 @@ impl<W: AdaptiveWindow> CongestionControl for W {
         AdaptiveWindow::queueing(self)
     }
 
-    fn recur(&mut self, _: u64, walk: &mut Walk) {
-        AdaptiveWindow::recur(self, walk);
+    fn recur(&mut self, config: &W::Config, _: u64, walk: &mut Walk) {
+        AdaptiveWindow::recur(self, config, walk);
     }
 }
 
