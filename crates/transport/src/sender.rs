@@ -228,7 +228,7 @@ impl Sender {
     pub fn extend(&mut self, transport: &Transport, bytes: Bytes, now: Time) {
         // What its rate would have done by timers that no idle flow sets.
         while let Some(due) = self.control.due(transport).filter(|&due| due <= now && self.is_idle()) {
-            self.control.on_timer(transport, due, &mut self.gate);
+            self.steer(|control, gate| control.on_timer(transport, due, gate));
         }
         self.content.extend(bytes.0, transport.options.mtu.0, self.acked.base());
     }
@@ -313,6 +313,7 @@ impl Sender {
             }
             None => return None,
         };
+        debug_assert!(self.opening.is_none() || seq == 0, "a packet before the handshake is over");
         self.at_once = false;
         if transport.has_acks() {
             self.in_flight += 1;
@@ -412,8 +413,9 @@ impl Sender {
         feedback
     }
 
-    /// The congestion control reacts to what the sender learnt.
+    /// The congestion control reacts to what the sender learnt, which no SYN is about.
     fn react(&mut self, transport: &Transport, feedback: &mut Feedback) {
+        debug_assert!(self.opening.is_none(), "a reaction to a handshake");
         feedback.window_cut = self.control.on_feedback(transport, feedback, &mut self.gate);
         feedback.window = self.gate.window();
     }
@@ -596,14 +598,14 @@ impl Sender {
     /// The receiver notifies of congestion (CNP). Returns something if that cuts the rate at once.
     pub fn on_cnp(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
         self.counts.cnps += 1;
-        self.control.on_cnp(now, &mut self.gate).then(|| self.rate_cut(transport, now))
+        self.steer(|control, gate| control.on_cnp(now, gate)).then(|| self.rate_cut(transport, now))
     }
 
     /// Takes what an ACK or NACK says of congestion by itself; returns whether that cuts the rate at once.
     fn is_notified(&mut self, transport: &Transport, answer: Ack, is_nack: bool) -> bool {
         let is_notified = transport.echoes(answer.marked, is_nack);
         self.counts.cnps += u32::from(is_notified);
-        is_notified && self.control.on_cnp(answer.now, &mut self.gate)
+        is_notified && self.steer(|control, gate| control.on_cnp(answer.now, gate))
     }
 
     fn rate_cut(&self, transport: &Transport, now: Time) -> Feedback {
@@ -668,7 +670,7 @@ impl Sender {
     /// The deadline may have passed: moves the rate, finds losses, sends a probe, or gives up what is in flight.
     pub fn on_timer(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
         let is_due = self.control.due(transport).is_some_and(|due| due <= now);
-        let rate_cut = is_due && self.control.on_timer(transport, now, &mut self.gate);
+        let rate_cut = is_due && self.steer(|control, gate| control.on_timer(transport, now, gate));
         if self.sleek.is_some() {
             self.probe_if_due(transport, now);
         }

@@ -25,7 +25,7 @@ impl Sender {
         now: Time,
         notice: SourceNotice,
     ) -> Option<Feedback> {
-        let is_cut = self.control.on_source_notice(transport, now, notice, &mut self.gate);
+        let is_cut = self.steer(|control, gate| control.on_source_notice(transport, now, notice, gate));
         is_cut.then(|| self.rate_cut(transport, now))
     }
 }

@@ -1,9 +1,11 @@
 //! A flow that begins with a handshake: packet 0 is a SYN without payload, and nothing else leaves before its ACK has come. It is repeated like any
-//! packet that gets lost.
+//! packet that gets lost. What switches and timers say meanwhile acts on the window that the flow will have, and lets nothing out.
 
 use super::Sender;
 use crate::config::Transport;
+use crate::congestion::Control;
 use crate::feedback::{Ack, Feedback};
+use crate::gate::Gate;
 
 /// What a sender may do after its handshake.
 #[derive(Clone, Debug)]
@@ -25,6 +27,18 @@ impl Sender {
             self.learns = true;
         }
         self
+    }
+
+    /// The congestion control acts on something else than an answer to a packet. During a handshake that changes what the sender may do after it.
+    #[inline]
+    pub(super) fn steer(&mut self, act: impl FnOnce(&mut Control, &mut Gate) -> bool) -> bool {
+        let Some(opening) = &mut self.opening else { return act(&mut self.control, &mut self.gate) };
+        let one_packet = self.gate.window();
+        self.gate.set_window(opening.window);
+        let is_cut = act(&mut self.control, &mut self.gate);
+        opening.window = self.gate.window();
+        self.gate.set_window(one_packet);
+        is_cut
     }
 
     /// The ACK of a SYN makes no window grow; if it took more than one SYN, the window begins with one packet (RFC 5681, section 3.1).

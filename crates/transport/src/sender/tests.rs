@@ -1,5 +1,6 @@
 //! What a sender says and counts, step by step.
 
+use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Rate, Time};
 
 use super::*;
@@ -69,6 +70,38 @@ fn a_flow_begins_with_a_handshake() {
         sender.on_ack(&transport, ack(RTT * 2, seq, seq + 1, RTT));
     }
     assert!(sender.is_done());
+}
+
+/// Notices of switches and receivers, and timers, act on the window that the flow will have.
+#[test]
+fn nothing_but_its_ack_ends_a_handshake() {
+    use crate::congestion::bolt::SourceNotice;
+    let mut cuts = 0;
+    for congestion in Congestion::every() {
+        let mut transport = Transport { congestion, ..tcp(true) };
+        if transport.check().is_err() {
+            continue;
+        }
+        let name = transport.congestion.name();
+        let mut sender = Sender::new(&transport, Bytes(3_000_000), path(), Time::ZERO);
+        assert_eq!(leave(&mut sender, &transport, Time::ZERO), [(0, 0, false)], "{name}");
+        transport.options.handshake = false;
+        let mut without = Sender::new(&transport, Bytes(3_000_000), path(), Time::ZERO);
+        transport.options.handshake = true;
+        for us in [5, 6, 2000] {
+            let now = Time::from_us(us);
+            for sender in [&mut sender, &mut without] {
+                let notice = SourceNotice { sent: Time::ZERO, drain: Time::from_us(1) };
+                cuts += u32::from(sender.on_source_notice(&transport, now, notice).is_some());
+                sender.on_cnp(&transport, now);
+                sender.on_timer(&transport, now);
+            }
+            assert_eq!(leave(&mut sender, &transport, now), [], "{name}");
+        }
+        sender.on_ack(&transport, ack(Time::from_us(2000), 0, 1, Time::ZERO));
+        assert_eq!((sender.window(), sender.rate()), (without.window(), without.rate()), "{name}");
+    }
+    assert!(cuts > 0, "no notice cuts a window");
 }
 
 /// RFC 5681, section 3.1.
