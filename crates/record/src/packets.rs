@@ -242,7 +242,8 @@ pub struct TraceRecord {
     pub time: Time,
     /// Which channel.
     pub channel: u32,
-    /// `data`, `header`, `returned`, `unreachable`, `ack`, `nack`, `pull`, `cnm`, `flow-ack`, `xoff`, `xon`, `cnp` or `pause`.
+    /// `data`, `header` (without its payload), `returned`, `unreachable`, `pause`, or a control packet: `ack`, `uet-ack`, `nack`, `cnp`, `pull`, `request`, `probe`, `probe-answer`, `path-probe`,
+    /// `path-probe-answer`, `cnm`, `source-notice`, `flow-ack`, `signal`, `xoff`, `xon`, and `unreachable-ack` and the like where a cut link sends them back.
     pub kind: String,
     /// Host that sent it.
     pub src: u32,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::channel::ChannelEnds;
 use crate::numbering::Numbering;
-use crate::protocol::facts;
+use crate::protocol::{concerns_arrivals, facts};
 
 /// Which packets leave a row in `trace.parquet` wherever they come to the end of a channel: those of some flows, and all that cross some
 /// channels.
@@ -67,10 +67,10 @@ impl PacketTrace {
 
 impl TracedFlow {
     fn has(&self, packet: &Packet) -> bool {
-        // Answers travel in the other direction and carry the number of the data's flow.
-        let (src, dst) = match packet.kind {
-            PacketKind::Data | PacketKind::Header => (packet.src, packet.dst),
-            _ => (packet.dst, packet.src),
+        // Answers travel in the other direction and carry the number of the data's flow; requests and probes travel with the data.
+        let (src, dst) = match concerns_arrivals(packet.kind) {
+            true => (packet.src, packet.dst),
+            false => (packet.dst, packet.src),
         };
         (src, dst) == (self.src, self.dst) && self.flow.is_none_or(|flow| flow == packet.flow)
     }
