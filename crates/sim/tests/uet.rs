@@ -5,8 +5,8 @@ mod common;
 use common::*;
 use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{Ecn, Queue};
-use netloom_record::{FlowRecord, Records};
-use netloom_sim::{ChannelEnds, Fault, Loss, SimConfig, SimError, Simulation};
+use netloom_record::{FlowRecord, Records, TraceRecord};
+use netloom_sim::{ChannelEnds, Fault, Loss, PacketTrace, SimConfig, SimError, Simulation, TracedFlow};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::congestion::rccc::{Oversubscribed, Pcie, Rccc};
 use netloom_transport::reliability::pds::{Pds, Sleek};
@@ -105,10 +105,27 @@ fn without_trimming_only_timeouts_find_losses_and_all_arrives() {
     let mut config = config("spray");
     config.fabric.queue = Queue::TailDrop(Default::default());
     let incast: Vec<_> = (1..16).map(|src| (src, 0)).collect();
-    let records = run(network(4), config, flows(16, &incast, 300_000));
-    assert!(records.flows.iter().all(|flow| flow.delivered == 300_000));
+    let flows_traced = (1..16).map(|src| TracedFlow { src, dst: 0, flow: None }).collect();
+    config.measure.trace = Some(PacketTrace { flows: flows_traced, ..PacketTrace::default() });
+    let records = run(network(4), config, flows(16, &incast, 1_000_000));
+    assert!(records.flows.iter().all(|flow| flow.delivered == 1_000_000));
     assert!(records.totals.data.dropped > 0);
-    assert!(records.flows.iter().any(|flow| flow.timeouts > 0));
+    let timeouts: u32 = records.flows.iter().map(|flow| flow.timeouts).sum();
+    // Where the window holds back what a timeout has found, an ACK is asked for.
+    let trace = records.trace.to_vec().unwrap();
+    let requests: Vec<_> = trace.iter().filter(|row| row.kind == "request").collect();
+    let network = network(4);
+    let first = requests.iter().filter(|row| network.channel(row.channel).from == row.src).count();
+    assert!((1..=timeouts as usize).contains(&first), "{first} of {timeouts}");
+    for request in requests.into_iter().filter(|row| network.channel(row.channel).to == row.dst) {
+        let soon = request.time..request.time + CABLE + CONTROL * 16;
+        let is_answer = |row: &&TraceRecord| {
+            row.kind == "uet-ack"
+                && (row.dst, row.seq) == (request.src, request.seq)
+                && soon.contains(&row.time)
+        };
+        assert!(trace.iter().any(|row| is_answer(&row)), "{request:?}");
+    }
 }
 
 /// Where pauses last longer than the timeout, packets are sent twice though nothing is lost; where they do not, none is.

@@ -107,7 +107,7 @@ pub struct Sender {
     recovery: Option<Box<Recovery>>,
     /// The next packet leaves whatever the window says: the first repetition of a recovery, or a probe.
     at_once: bool,
-    /// It is to ask its receiver for credit, and when it last did.
+    /// It is to ask its receiver for credit or an ACK, and when it last did.
     asks: bool,
     asked: Option<Time>,
     /// What it may do once its SYN is acknowledged.
@@ -697,11 +697,12 @@ impl Sender {
             (_, Due::Timeout) => {
                 self.counts.timeouts += 1;
                 recovery.back_off();
+                let waited = recovery.must_resend();
                 let given_up = recovery.give_up(transport, &self.rtt, now);
                 self.leave_flight(given_up);
                 self.gate.grant(given_up);
                 let feedback = self.on_loss(transport, Cause::Timeout, now, self.acked.base(), now);
-                self.ask_for_credit(transport, now);
+                self.ask(transport, now, waited);
                 Some(feedback)
             }
         }

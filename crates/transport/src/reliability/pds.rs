@@ -26,8 +26,10 @@ use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// No timer makes a receiver send an ACK that is not due yet. If the packets of a flow leave far apart, because many flows share its NIC, set a
 /// longer timeout or a smaller `ack_bytes`; otherwise packets are sent twice.
 ///
-/// Works with the congestion controls that use windows, rates or credit (`rccc`). Left out: requests to send where no credit is missing, which the timeout replaces;
-/// the receiver's window penalty. Messages of a connection are frames of a stream; a connection keeps its window and its credit between them.
+/// Where the window holds back what a timeout has found to be missing, the sender asks for an ACK by a request (RTS, a packet of `ack_size`), at most once in a round trip, and not again while packets wait to be
+/// sent again. As in uet-htsim (commit 40ccb05); there requests take a packet number and are repeated if they get lost.
+///
+/// Works with the congestion controls that use windows, rates or credit (`rccc`). Left out: the receiver's window penalty. Messages of a connection are frames of a stream; a connection keeps its window and its credit between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pds {

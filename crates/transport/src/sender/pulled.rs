@@ -37,7 +37,7 @@ impl Sender {
         recovery.back_off();
         if has_credit {
             recovery.note_progress(now);
-            self.ask_for_credit(transport, now);
+            self.ask(transport, now, true);
             return None;
         }
         self.at_once = true;
@@ -59,9 +59,12 @@ impl Sender {
         transport.congestion.facts().pulls.is_some_and(|asking| asking.credit().is_some())
     }
 
-    /// After a timeout: if it may not send what it has to, it asks for credit, but not more often than once in a round trip.
-    pub(super) fn ask_for_credit(&mut self, transport: &Transport, now: Time) {
-        if !self.has_credit(transport) || self.ready(transport).is_some() {
+    /// After a timeout, before which packets may have waited to be sent again already: if it may not send what it has to, it asks for an ACK, and for credit where it needs that, but not more often than once in
+    /// a round trip. A window alone is asked for once (as in uet-htsim): what waits longer has been asked for.
+    pub(super) fn ask(&mut self, transport: &Transport, now: Time, waited: bool) {
+        let asks = self.has_credit(transport)
+            || transport.reliability.facts().sack_bytes.is_some() && !waited && !self.recovers();
+        if !asks || self.ready(transport).is_some() {
             return;
         }
         let has_data = self.next < self.content.count || self.must_resend();
@@ -71,7 +74,7 @@ impl Sender {
         }
     }
 
-    /// Whether it is to send a request for credit now, which has the number of [its oldest packet](Self::oldest).
+    /// Whether it is to send a request now, which has the number of [its oldest packet](Self::oldest).
     pub fn take_request(&mut self) -> bool {
         std::mem::take(&mut self.asks)
     }

@@ -100,7 +100,12 @@ impl Sender {
 
     /// Whether what is missing leaves whatever the window says.
     pub(super) fn repeats_at_once(&self) -> bool {
-        self.sleek.as_ref().is_some_and(|state| state.recovers) && self.must_resend()
+        self.recovers() && self.must_resend()
+    }
+
+    /// Whether it is recovering from losses.
+    pub(super) fn recovers(&self) -> bool {
+        self.sleek.as_ref().is_some_and(|state| state.recovers)
     }
 
     /// The time for a probe may have come.

@@ -177,16 +177,16 @@ impl Host {
                     None => flow.choose_path(ctx.world, path_selector, random, 0, ctx.now),
                 };
                 let target = flow.sender.pull_target(&ctx.world.transport, 1 + send_queue.len());
+                let has_sacks = ctx.world.transport.reliability.facts().sack_bytes.is_some();
                 let mut flags = Flags::new(flow.class, false);
-                // One for credit has an ACK, too.
-                flags.set_asks_for_ack(target.is_some());
+                flags.set_asks_for_ack(has_sacks);
                 let mut request = Packet {
                     sent: ctx.now,
                     src: ctx.id,
                     dst: flow.dst,
                     flow: number,
                     slot,
-                    seq: if target.is_some() { flow.sender.oldest() } else { 0 },
+                    seq: if has_sacks { flow.sender.oldest() } else { 0 },
                     serialisation: target.unwrap_or_default(),
                     tag,
                     size: ctx.world.transport.options.ack_size.0 as u16,
@@ -200,19 +200,19 @@ impl Host {
         }
     }
 
-    /// A flow asks for a PULL; where that is for credit, it is to have an ACK as well.
+    /// A flow asks for a PULL, for an ACK, or for both where PULLs grant credit.
     pub(crate) fn on_request(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let key = FlowKey { src: packet.src, flow: packet.flow };
-        let is_for_credit = ctx.world.transport.credit().is_some();
+        let has_sacks = ctx.world.transport.reliability.facts().sack_bytes.is_some();
         match self.receivers.place(key, ctx.world.recorder.is_on) {
             Place::Active(slot, active) => {
-                if is_for_credit {
+                if has_sacks {
                     let report = report(&active.receiver, packet);
                     self.send_report(ctx, packet, report);
                 }
                 self.ask_for_more(ctx, slot, packet);
             }
-            Place::Done(late) if is_for_credit => {
+            Place::Done(late) if has_sacks => {
                 let count = late.note(|_, count| count);
                 self.send_last_sack(ctx, packet, count);
             }

@@ -157,6 +157,27 @@ fn a_timeout_repeats_what_is_overdue_and_does_not_grow() {
     assert_eq!(safe.deadline(&transport), Some(us(100)));
 }
 
+/// uet-htsim, `rtxTimerExpired`: a packet that may not leave again yet is asked about, unless others wait already.
+#[test]
+fn a_timeout_after_which_the_window_is_full_asks_for_an_ack_once() {
+    let mut transport = transport(4000, 4);
+    transport.congestion =
+        Congestion::Nscc(crate::congestion::nscc::Nscc { initial_window: Some(4), ..Default::default() });
+    let mut sender = sender(&transport, 20);
+    for i in 0..4 {
+        sender.take(&transport, us(i)).unwrap();
+    }
+    for (at, asks, left) in
+        [(100, true, vec![]), (101, false, vec![]), (102, false, vec![]), (103, false, vec![0])]
+    {
+        sender.on_timer(&transport, us(at));
+        assert_eq!(sender.take_request(), asks, "at {at} us");
+        let numbers: Vec<u32> =
+            leave(&mut sender, &transport, us(at)).into_iter().map(|(seq, _)| seq).collect();
+        assert_eq!(numbers, left, "at {at} us");
+    }
+}
+
 /// A receiver of packets of 1000 B.
 struct Sink {
     transport: Transport,
