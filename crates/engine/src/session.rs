@@ -4,6 +4,8 @@
 //! at `t` is due before `t + reaction`. Where that is shorter than a window, windows are cut: on one thread this long after the
 //! [first instant at which a node may report](Model::first_report) something, so that only windows with reports cost more than others; on several threads, which
 //! would have to agree on that, all windows are as short as the reaction time.
+//!
+//! A run that pauses only at instants that are known beforehand goes in the windows of a [bipartition](crate::Bipartition) from one pause to the next, if that is far away.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -32,12 +34,17 @@ pub struct Pending<P> {
 pub struct Session<M: Model> {
     team: Team<M>,
     reaction: Time,
+    /// How far away a pause has to be for the windows of a bipartition.
+    far: Time,
     /// Everything before has been run.
     reached: Time,
 }
 
+/// How far away a pause has to be for the windows of a bipartition, in lookaheads: all that is pending is sorted anew for them, and once more at the pause.
+const FAR: u64 = 64;
+
 impl<M: Model> Session<M> {
-    /// Nodes, which have not [started](Model::start) yet. `reaction`: at least a picosecond. Without a bipartition, as nodes of both sides would have come to different instants in a pause.
+    /// Nodes, which have not [started](Model::start) yet. `reaction`: at least a picosecond; with [`Time::MAX`] the run pauses at instants only, whatever is reported.
     ///
     /// # Errors
     /// As [`Engine::new`](crate::Engine::new).
@@ -51,25 +58,40 @@ impl<M: Model> Session<M> {
         let reaction = reaction.max(Time(1));
         let is_one = setup.partition.as_ref().is_none_or(|partition| partition.iter().all(|&part| part == 0));
         let windows = if is_one { 1 } else { setup.lookahead.0.div_ceil(reaction.0) };
-        let setup = Setup { bipartition: None, windows_per_lookahead: windows, ..setup };
+        let bipartition = setup.bipartition.filter(|_| reaction == Time::MAX);
+        let setup = Setup { bipartition, windows_per_lookahead: windows, ..setup };
+        let far = Time(setup.lookahead.0.saturating_mul(FAR));
         let mut team = Team::new(model, setup, nodes);
         team.start_session();
-        Ok(Session { team, reaction, reached: Time::ZERO })
+        Ok(Session { team, reaction, far, reached: Time::ZERO })
     }
 
     /// Goes on until some node reports something that pauses, but not beyond `until`; `observe` is called between windows and may stop it. Afterwards everything before
     /// [`Self::reached`] has happened.
     pub fn run(&mut self, until: Time, mut observe: impl FnMut(Progress) -> ControlFlow<()>) {
-        let pause = Pause { until: until.min(END_OF_TIME), at_reports: true, reaction: self.reaction };
+        let pause = Pause {
+            until: until.min(END_OF_TIME),
+            at_reports: self.reaction < Time::MAX,
+            reaction: self.reaction,
+        };
+        let is_far = pause.until.saturating_sub(self.reached) >= self.far;
+        if is_far {
+            self.team.change_windows(self.reached);
+        }
         while self.team.run(pause, &mut observe) == RunEnd::Imbalanced {
             self.team.rebalance();
-            if self.team.pauses() {
+            if pause.at_reports && self.team.pauses() {
                 break;
             }
         }
-        let is_early = self.team.is_stopped() || self.team.pauses() || self.is_done();
+        let is_reported = pause.at_reports && self.team.pauses();
+        let is_early = self.team.is_stopped() || is_reported || self.is_done();
         let reached = if is_early { self.team.ran_until() } else { pause.until };
         self.reached = reached.max(self.reached);
+        if is_far && !is_early {
+            // Both sides have come to one instant.
+            self.team.change_windows(self.reached);
+        }
     }
 
     /// Everything before this instant has happened.

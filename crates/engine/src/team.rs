@@ -88,6 +88,8 @@ pub(crate) struct Team<M: Model> {
     model: Arc<M>,
     setup: Setup,
     plan: WindowPlan,
+    /// Windows of a bipartition, for the time between two pauses that are far apart; the others during that time.
+    other_plan: Option<WindowPlan>,
     /// Per thread.
     workers: Vec<Worker<M>>,
     locations: Arc<[NodeLocation]>,
@@ -102,6 +104,7 @@ impl<M: Model> Team<M> {
         let mut team = Team {
             model,
             plan: WindowPlan::new(&setup),
+            other_plan: None,
             setup,
             workers: Vec::new(),
             locations: Arc::new([]),
@@ -140,7 +143,6 @@ impl<M: Model> Team<M> {
         let Team { model, setup, plan, locations, .. } = self;
         let partition = narrow::<u32>(partition);
         let is_odd = setup.bipartition.as_ref().map(|sides| &*sides.is_odd);
-        let is_odd = is_odd.filter(|_| plan.windows.step() > 1);
         let local = |id: NodeIndex| {
             let location = locations[id as usize];
             (location.partition == partition).then_some(location.local)
@@ -165,6 +167,7 @@ impl<M: Model> Team<M> {
             windows: plan.windows,
             large_order: Vec::new(),
             past_limit: Vec::new(),
+            put_aside: None,
             is_cut: false,
             goes_on: false,
             ran_until: Time::ZERO,
@@ -260,9 +263,20 @@ impl<M: Model> Team<M> {
         let (ran_until, division) = (old[0].ran_until, old[0].division);
         let mut rest = Vec::with_capacity(threads);
         let mut nodes: Vec<Option<M::Node>> = (0..partition.len()).map(|_| None).collect();
-        for Worker { ids, nodes: of, scheduler, waiting_past_limit, past_limit, is_cut, handled, .. } in old {
+        for Worker {
+            ids,
+            nodes: of,
+            scheduler,
+            waiting_past_limit,
+            past_limit,
+            put_aside,
+            is_cut,
+            handled,
+            ..
+        } in old
+        {
             ids.iter().zip(of).for_each(|(&id, node)| nodes[id as usize] = Some(node));
-            rest.push((ids, scheduler, waiting_past_limit, past_limit, is_cut, handled));
+            rest.push((ids, scheduler, waiting_past_limit, (past_limit, put_aside), is_cut, handled));
         }
         self.place(
             threads,
@@ -277,7 +291,7 @@ impl<M: Model> Team<M> {
             worker.has_started = true;
             worker.ran_until = ran_until;
         }
-        for (ids, scheduler, waiting_past_limit, mut past_limit, is_cut, handled) in rest {
+        for (ids, scheduler, waiting_past_limit, (mut past_limit, put_aside), is_cut, handled) in rest {
             // The counts are sums over all threads.
             let first = &mut workers[0];
             first.scheduler.tally += scheduler.tally;
@@ -296,6 +310,15 @@ impl<M: Model> Team<M> {
                 let NodeLocation { partition, local } = location(local);
                 workers[partition as usize].waiting_past_limit.insert(local);
             }
+            if let Some(put_aside) = put_aside {
+                // That there is something.
+                workers[0].put_aside.get_or_insert_default();
+                for event in put_aside {
+                    let NodeLocation { partition, local } = location(event.node);
+                    let to = workers[partition as usize].put_aside.get_or_insert_default();
+                    to.push(Event { node: local, ..event });
+                }
+            }
             debug_assert!(
                 scheduler.batch_timers.is_empty() && scheduler.outboxes.iter().all(Outbox::is_empty),
                 "between two epochs"
@@ -313,9 +336,32 @@ impl<M: Model> Team<M> {
 
     /// Starts the nodes of a run whose threads meet after every window, so that it can pause there.
     pub(crate) fn start_session(&mut self) {
-        self.plan.epoch = 1;
-        let Team { setup, workers, .. } = self;
-        workers.iter_mut().for_each(|worker| worker.start_nodes(setup));
+        let plan = WindowPlan { epoch: 1, ..WindowPlan::of_all(&self.setup) };
+        let joint = std::mem::replace(&mut self.plan, plan);
+        self.other_plan = Some(joint).filter(|joint| joint.windows.step() > 1);
+        let Team { setup, plan, workers, .. } = self;
+        let threads = workers.len();
+        for worker in workers {
+            worker.scheduler.wheel = worker.new_wheel(*plan, threads);
+            worker.start_nodes(setup);
+        }
+    }
+
+    /// From now on windows are those of a bipartition, if there is one, or they are so no more. Everything before `now` has been run.
+    pub(crate) fn change_windows(&mut self, now: Time) {
+        let Some(other) = self.other_plan.as_mut().filter(|other| now < other.limit) else { return };
+        std::mem::swap(other, &mut self.plan);
+        let Team { setup, plan, workers, .. } = self;
+        let threads = workers.len();
+        for worker in workers {
+            let mut events = worker.put_aside.take().unwrap_or_default();
+            let wheel = worker.new_wheel(*plan, threads);
+            let before = std::mem::replace(&mut worker.scheduler.wheel, wheel);
+            before.drain(|_, node, of_node| {
+                events.extend(of_node.iter().map(|&event| Event { node, ..event }))
+            });
+            worker.go_on_at(now, setup, events);
+        }
     }
 
     /// Whether the last run has been stopped, by its observer or by a report.
@@ -333,7 +379,7 @@ impl<M: Model> Team<M> {
         let is_done = |scheduler: &LocalScheduler<_>| {
             scheduler.wheel.is_empty() && scheduler.outboxes.iter().all(Outbox::is_empty)
         };
-        self.workers.iter().all(|worker| is_done(&worker.scheduler))
+        self.workers.iter().all(|worker| worker.put_aside.is_none() && is_done(&worker.scheduler))
     }
 
     /// Messages handled so far, timers not counted.
@@ -355,7 +401,7 @@ impl<M: Model> Team<M> {
             return;
         }
         scheduler.timers += 1;
-        scheduler.wheel.insert_between_epochs(Event { at, source: DRIVER, node: local, payload });
+        scheduler.wheel.insert_between_epochs(Event { at, source: DRIVER, node: local, payload }, 0);
     }
 
     /// All that is pending for some nodes between two runs, in the order of (time, source, order of sending), with the nodes in the order given.
@@ -407,27 +453,18 @@ impl<M: Model> Team<M> {
 
     /// Continues at `now`, for [`Session::jump`](crate::Session::jump).
     pub(crate) fn go_on_at(&mut self, now: Time, (messages, tally): (u64, u64), events: &[Event<P<M>>]) {
-        let Team { plan, workers, locations, .. } = self;
+        let Team { setup, plan, workers, locations, .. } = self;
         let threads = workers.len();
-        for worker in workers.iter_mut() {
-            let ranks = ranks(&worker.batch_order.nodes);
-            let wheel = &mut worker.scheduler.wheel;
-            *wheel = Wheel::new(ranks, threads == 1, plan.windows, plan.slots, plan.epoch);
-            wheel.begin_at(wheel.window_of(now));
-            worker.waiting_past_limit.clear();
-            worker.ran_until = now;
-        }
         workers[0].handled += messages;
         workers[0].scheduler.tally += tally;
+        let mut by_worker: Vec<Vec<Event<P<M>>>> = (0..threads).map(|_| Vec::new()).collect();
         for &event in events {
             let NodeLocation { partition, local } = locations[event.node as usize];
-            workers[partition as usize].scheduler.wheel.insert_between_epochs(Event { node: local, ..event });
+            by_worker[partition as usize].push(Event { node: local, ..event });
         }
-        for worker in workers {
-            for local in 0..narrow::<u32>(worker.nodes.len()) {
-                let next = worker.settle(local, now);
-                worker.await_next(local, next);
-            }
+        for (worker, events) in workers.iter_mut().zip(by_worker) {
+            worker.scheduler.wheel = worker.new_wheel(*plan, threads);
+            worker.go_on_at(now, setup, events);
         }
     }
 
@@ -458,10 +495,11 @@ impl<M: Model> Team<M> {
         let mut states = Vec::with_capacity(workers.len());
         let division = workers[0].division;
         for worker in workers {
-            let Worker { nodes, mut past_limit, scheduler, handled, .. } = worker;
+            let Worker { nodes, mut past_limit, put_aside, scheduler, handled, .. } = worker;
             let LocalScheduler { wheel, timers, tally: of_worker, .. } = scheduler;
             tally += of_worker;
-            let events = wheel.into_events();
+            let mut events = wheel.into_events();
+            events.extend(put_aside.into_iter().flatten());
             let all = events.len();
             // In place: the iterator reuses the memory of the events.
             let mut payloads: Vec<P<M>> = events

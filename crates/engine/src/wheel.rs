@@ -210,9 +210,10 @@ impl<P: Copy + Default> Wheel<P> {
         self.overflow.values().flat_map(|overflow| &overflow.events)
     }
 
-    /// The window of an instant, where there is no bipartition.
-    pub(crate) fn window_of(&self, at: Time) -> u64 {
-        self.windows.of(at, 0)
+    /// The same for the windows of an instant, of both sides if there are two.
+    pub(crate) fn begin_at_instant(&mut self, now: Time) {
+        let of_last = self.windows.of(now, self.windows.step() - 1);
+        self.begin_at(self.windows.of(now, 0).min(of_last));
     }
 
     /// Takes out all that is pending: the window, the node and some of its events, in order, or none if it is scheduled without one.
@@ -388,6 +389,18 @@ impl<P: Copy + Default> Wheel<P> {
         events
     }
 
+    /// The current window has been run up to a pause, behind which there are other windows: takes out what is left in it, if any node is scheduled there.
+    pub(crate) fn put_aside(&mut self, left: &mut Option<Vec<Event<P>>>) {
+        let slot = self.slot(self.current);
+        let mut events = Vec::new();
+        for node in 0..self.inboxes.nodes() {
+            if self.inboxes.is_scheduled(slot, node) {
+                self.inboxes.take(slot, node, &mut events);
+                left.get_or_insert_default().extend(events.drain(..).map(|event| Event { node, ..event }));
+            }
+        }
+    }
+
     /// The current window has been run up to a pause: nodes with something left in it are scheduled there again.
     pub(crate) fn pause(&mut self) {
         let slot = self.slot(self.current);
@@ -395,9 +408,14 @@ impl<P: Copy + Default> Wheel<P> {
         self.inboxes.reschedule(slot);
     }
 
-    /// Adds a timer between two epochs, for an instant to which no node has come. There is no bipartition.
-    pub(crate) fn insert_between_epochs(&mut self, event: Event<P>) {
-        self.insert_into(self.window_of(event.at), event);
+    /// Adds an event between two epochs, for an instant to which no node has come, at a node of a side.
+    pub(crate) fn insert_between_epochs(&mut self, event: Event<P>, side: u64) {
+        self.insert_into(self.windows.of(event.at, side), event);
+    }
+
+    /// Schedules a node of a side between two epochs.
+    pub(crate) fn wake_between_epochs(&mut self, node: u32, at: Time, side: u64) {
+        self.wake(node, self.windows.of(at, side));
     }
 
     /// Ends the current window, and of the next one the batches with ranks below `fused_end`. `is_cut`: nodes may have set timers for the rest of the current one, which is not run.

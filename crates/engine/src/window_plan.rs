@@ -22,6 +22,7 @@ pub(crate) struct WindowPlan {
 }
 
 impl WindowPlan {
+    /// The longest windows that there may be.
     pub(crate) fn new(setup: &Setup) -> Self {
         let limit = setup.until.min(END_OF_TIME);
         if let Some(Bipartition { lookaheads, .. }) =
@@ -34,6 +35,12 @@ impl WindowPlan {
                 return WindowPlan { windows, slots: slots(setup, length / 2, 1), epoch: 1, limit };
             }
         }
+        WindowPlan::of_all(setup)
+    }
+
+    /// The windows of all nodes at once.
+    pub(crate) fn of_all(setup: &Setup) -> Self {
+        let limit = setup.until.min(END_OF_TIME);
         // Equal ones, so that threads synchronise no more often than once per lookahead.
         let count = setup.windows_per_lookahead.max(setup.lookahead.0.div_ceil(Windows::LONGEST)).max(1);
         let length = (setup.lookahead.0 / count).max(1);

@@ -5,7 +5,7 @@ use std::num::Wrapping;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 
 use crate::batch::{Events, Timers};
 use crate::batch_order::BatchOrder;
@@ -13,11 +13,12 @@ use crate::engine::{Division, Progress};
 use crate::exchange::{Exchange, ThreadHandle};
 use crate::local::{CurrentNode, LocalScheduler};
 use crate::model::{Model, NodeIndex, is_timer};
+use crate::partition::ranks;
 use crate::pending::PrefetchCursor;
 use crate::setup::Setup;
 use crate::sort::EventSorter;
 use crate::team::{Rebalance, RunEnd, Work, imbalance, pays_off};
-use crate::wheel::Event;
+use crate::wheel::{Event, Wheel};
 use crate::window_plan::WindowPlan;
 use crate::windows::Windows;
 
@@ -85,6 +86,8 @@ pub(crate) struct Worker<M: Model> {
     pub(crate) large_order: Vec<(u64, u32)>,
     /// Payloads of messages at or after the limit, if the limit cuts a window.
     pub(crate) past_limit: Vec<P<M>>,
+    /// What a pause has cut off of windows of a bipartition, as both sides go on with other windows; absent if nothing is left in those, inside nodes either.
+    pub(crate) put_aside: Option<Vec<Event<P<M>>>>,
     /// Whether it cut off messages or timers.
     pub(crate) is_cut: bool,
     /// Whether a [pause](Pause) cuts the window being run, so that what is cut off is run later.
@@ -178,10 +181,12 @@ impl<M: Model> Worker<M> {
         let epoch_end = window + plan.epoch;
         self.scheduler.wheel.begin_epoch(window..epoch_end);
         for window in window..epoch_end {
-            let is_fused = self.batch_order.fused_end > 0
-                && self.windows.side(window) == 0
-                && self.windows.start(window + 1) < self.limit;
             let mut cut = pause.until;
+            let is_fused = self.batch_order.fused_end > 0
+                && self.windows.step() > 1
+                && self.windows.side(window) == 0
+                && self.windows.start(window + 1) < self.limit
+                && (self.windows.end(window + 1) <= cut || cut >= self.limit);
             if pause.reaction.0 < self.windows.length() {
                 cut = cut.min(self.first_reaction(window, pause.reaction));
             }
@@ -216,11 +221,10 @@ impl<M: Model> Worker<M> {
     #[expect(clippy::cast_possible_truncation, reason = "nodes have indices of 32 bits: Team::place")]
     pub(crate) fn start_nodes(&mut self, setup: &Setup) {
         self.has_started = true;
-        let is_odd = setup.bipartition.as_ref().filter(|_| self.windows.step() > 1);
         for local in 0..self.nodes.len() {
             self.scheduler.current = CurrentNode { local: local as u32, window_end: Time::ZERO };
-            let side = is_odd.is_some_and(|sides| sides.is_odd[self.ids[local] as usize]);
-            self.scheduler.wheel.begin(u64::from(side));
+            let side = self.side(setup, local as u32);
+            self.scheduler.wheel.begin(side);
             self.model.start(&mut self.nodes[local], self.ids[local], &mut self.scheduler);
         }
     }
@@ -244,7 +248,8 @@ impl<M: Model> Worker<M> {
         // An event that comes too early makes the thread that gets it panic; the others have agreed on its window, and are done.
         let is_over = next < wheel.current()
             || windows.start(next) >= (*limit).min(pause.until)
-            || *ran_until >= pause.until;
+            // Of a bipartition both sides come to the pause.
+            || *ran_until >= pause.until && windows.step() == 1;
         (!is_over).then_some(next)
     }
 
@@ -319,9 +324,14 @@ impl<M: Model> Worker<M> {
         }
         self.work[self.windows.side(window)] += batches + self.handled - handled;
         self.ran_until = bounds[0].end;
-        match self.goes_on && !bounds[0].is_whole {
-            true => self.scheduler.wheel.pause(),
-            false => self.scheduler.wheel.finish(if is_fused { end } else { 0 }, !bounds[0].is_whole),
+        let Worker { goes_on, windows, scheduler: LocalScheduler { wheel, .. }, put_aside, .. } = self;
+        if !*goes_on || bounds[0].is_whole {
+            wheel.finish(if is_fused { end } else { 0 }, !bounds[0].is_whole);
+        } else if windows.step() == 1 {
+            wheel.pause();
+        } else {
+            wheel.put_aside(put_aside);
+            wheel.finish(0, false);
         }
     }
 
@@ -392,16 +402,38 @@ impl<M: Model> Worker<M> {
         model.advance(&mut nodes[local as usize], ids[local as usize], now, scheduler)
     }
 
-    /// Between two runs, schedules a node in whose inside something happens next at an instant.
-    pub(crate) fn await_next(&mut self, local: u32, next: Option<Time>) {
-        match next {
-            Some(next) if next < self.limit => {
-                let wheel = &mut self.scheduler.wheel;
-                wheel.wake(local, wheel.window_of(next));
-            }
-            Some(_) => _ = self.waiting_past_limit.insert(local),
-            None => {}
+    /// Takes other windows; returns a wheel for them.
+    pub(crate) fn new_wheel(&mut self, plan: WindowPlan, threads: usize) -> Wheel<P<M>> {
+        (self.windows, self.sorter) = (plan.windows, EventSorter::new(plan.windows.length()));
+        Wheel::new(ranks(&self.batch_order.nodes), threads == 1, plan.windows, plan.slots, plan.epoch)
+    }
+
+    /// Between two runs, continues at `now` with a new wheel, when `events` are pending.
+    pub(crate) fn go_on_at(&mut self, now: Time, setup: &Setup, events: Vec<Event<P<M>>>) {
+        self.waiting_past_limit.clear();
+        self.ran_until = now;
+        self.scheduler.wheel.begin_at_instant(now);
+        for event in events {
+            let side = self.side(setup, event.node);
+            self.scheduler.wheel.insert_between_epochs(event, side);
         }
+        for local in 0..narrow::<u32>(self.nodes.len()) {
+            let next = self.settle(local, now);
+            match next {
+                Some(next) if next < self.limit => {
+                    let side = self.side(setup, local);
+                    self.scheduler.wheel.wake_between_epochs(local, next, side);
+                }
+                Some(_) => _ = self.waiting_past_limit.insert(local),
+                None => {}
+            }
+        }
+    }
+
+    /// The side to which a node belongs in the windows of now.
+    fn side(&self, setup: &Setup, local: u32) -> u64 {
+        let is_odd = setup.bipartition.as_ref().filter(|_| self.windows.step() > 1);
+        is_odd.is_some_and(|sides| sides.is_odd[self.ids[local as usize] as usize]).into()
     }
 
     /// Handles a batch's events by (time, source, order of sending).

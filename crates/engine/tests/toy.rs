@@ -337,6 +337,70 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Between pauses that are far apart windows are those of a bipartition. At each pause a node and what is pending are as without it, and as after one event after the other.
+    #[test]
+    fn long_stretches_of_a_session_go_in_other_windows(
+        seed in any::<u64>(),
+        latency in 100..5_000u64,
+        more in prop_oneof![Just([0, 0]), [0..3_000u64, 0..3_000]],
+        horizon in 0..100_000u64,
+        is_line in any::<bool>(),
+        favourite in prop::option::of(0..NODES),
+        pauses in prop::collection::btree_set(prop_oneof![0..2_000_000u64, 0..80_000_000u64], 0..12),
+        limit in prop::option::of(0..60_000_000u64),
+        threads in 1..4usize,
+        first_check in prop::option::of(prop_oneof![Just(1u64), Just(4)]),
+    ) {
+        let model = Arc::new(Toss { latency: Time(latency), more: more.map(Time), service: Time(300), tokens: 3, hops: 12, is_bipartite: true, is_line, favourite });
+        let order: Vec<NodeIndex> = (0..NODES).collect();
+        let sides = Bipartition { is_odd: is_odd(), lookaheads: model.lookaheads() };
+        let session = |bipartition| {
+            let setup = Setup {
+                partition: Some(contiguous(&order, None, |_| 1, threads)),
+                rebalance: first_check.map(|first_check| Rebalance { first_check }),
+                order: Some(order.clone()),
+                horizon: Time(horizon),
+                until: limit.map_or(Time::MAX, Time),
+                bipartition,
+                ..Setup::new(Time(latency))
+            };
+            Session::new(Arc::clone(&model), servers(seed), setup, Time::MAX).unwrap()
+        };
+        let (mut long, mut short) = (session(Some(sides)), session(None));
+        for until in pauses.into_iter().map(Time).chain([Time::MAX]) {
+            for session in [&mut long, &mut short] {
+                session.run(until, |_| std::ops::ControlFlow::Continue(()));
+            }
+            if limit.is_some_and(|limit| until.0 >= limit) {
+                break;
+            }
+            prop_assert_eq!((long.is_done(), long.messages()), (short.is_done(), short.messages()));
+            if long.is_done() {
+                break;
+            }
+            prop_assert_eq!((long.reached(), short.reached()), (until, until));
+            for node in 0..NODES {
+                prop_assert!(*long.node(node) == *short.node(node), "node {} at {}", node, until);
+                let pending = [&long, &short].map(|session| {
+                    let pending = session.pending([node]).into_iter();
+                    pending.map(|pending| (pending.due.at, pending.due.source)).collect::<Vec<_>>()
+                });
+                prop_assert_eq!(&pending[0], &pending[1]);
+            }
+        }
+        let [long, short] = [long, short].map(Session::finish);
+        prop_assert!(long.nodes == short.nodes, "in the end");
+        prop_assert_eq!((long.messages, long.tally, long.pending.len()), (short.messages, short.tally, short.pending.len()));
+        if limit.is_none() {
+            let (expected, messages) = reference::run(&*model, servers(seed));
+            prop_assert!(long.nodes == expected && long.messages == messages, "one event after the other");
+        }
+    }
+}
+
 /// Every node passes its tokens on to the next but one of `busy` adjacent nodes. It notes which thread handled an event and when.
 struct Circle {
     busy: NodeIndex,

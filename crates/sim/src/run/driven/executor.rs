@@ -76,6 +76,7 @@ impl Executor {
                 Time::ZERO => State::Events(Stepper::new(&**world, nodes)),
                 _ => {
                     let setup = setup(world, *threads, Time::MAX);
+                    let reaction = reaction.min(END_OF_TIME);
                     let session = Session::new(Arc::clone(world), nodes, setup, reaction);
                     State::Windows(Box::new(session.expect("packets take time: the lookahead is never zero")))
                 }
