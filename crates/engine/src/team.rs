@@ -167,7 +167,6 @@ impl<M: Model> Team<M> {
             windows: plan.windows,
             large_order: Vec::new(),
             past_limit: Vec::new(),
-            put_aside: None,
             is_cut: false,
             goes_on: false,
             ran_until: Time::ZERO,
@@ -263,20 +262,9 @@ impl<M: Model> Team<M> {
         let (ran_until, division) = (old[0].ran_until, old[0].division);
         let mut rest = Vec::with_capacity(threads);
         let mut nodes: Vec<Option<M::Node>> = (0..partition.len()).map(|_| None).collect();
-        for Worker {
-            ids,
-            nodes: of,
-            scheduler,
-            waiting_past_limit,
-            past_limit,
-            put_aside,
-            is_cut,
-            handled,
-            ..
-        } in old
-        {
+        for Worker { ids, nodes: of, scheduler, waiting_past_limit, past_limit, is_cut, handled, .. } in old {
             ids.iter().zip(of).for_each(|(&id, node)| nodes[id as usize] = Some(node));
-            rest.push((ids, scheduler, waiting_past_limit, (past_limit, put_aside), is_cut, handled));
+            rest.push((ids, scheduler, waiting_past_limit, past_limit, is_cut, handled));
         }
         self.place(
             threads,
@@ -291,7 +279,7 @@ impl<M: Model> Team<M> {
             worker.has_started = true;
             worker.ran_until = ran_until;
         }
-        for (ids, scheduler, waiting_past_limit, (mut past_limit, put_aside), is_cut, handled) in rest {
+        for (ids, mut scheduler, waiting_past_limit, mut past_limit, is_cut, handled) in rest {
             // The counts are sums over all threads.
             let first = &mut workers[0];
             first.scheduler.tally += scheduler.tally;
@@ -310,13 +298,13 @@ impl<M: Model> Team<M> {
                 let NodeLocation { partition, local } = location(local);
                 workers[partition as usize].waiting_past_limit.insert(local);
             }
-            if let Some(put_aside) = put_aside {
+            if let Some(events) = scheduler.wheel.take_aside() {
                 // That there is something.
-                workers[0].put_aside.get_or_insert_default();
-                for event in put_aside {
+                workers[0].scheduler.wheel.put_aside(std::iter::empty());
+                for event in events {
                     let NodeLocation { partition, local } = location(event.node);
-                    let to = workers[partition as usize].put_aside.get_or_insert_default();
-                    to.push(Event { node: local, ..event });
+                    let wheel = &mut workers[partition as usize].scheduler.wheel;
+                    wheel.put_aside(std::iter::once(Event { node: local, ..event }));
                 }
             }
             debug_assert!(
@@ -354,9 +342,9 @@ impl<M: Model> Team<M> {
         let Team { setup, plan, workers, .. } = self;
         let threads = workers.len();
         for worker in workers {
-            let mut events = worker.put_aside.take().unwrap_or_default();
             let wheel = worker.new_wheel(*plan, threads);
-            let before = std::mem::replace(&mut worker.scheduler.wheel, wheel);
+            let mut before = std::mem::replace(&mut worker.scheduler.wheel, wheel);
+            let mut events = before.take_aside().unwrap_or_default();
             before.drain(|_, node, of_node| {
                 events.extend(of_node.iter().map(|&event| Event { node, ..event }))
             });
@@ -379,7 +367,7 @@ impl<M: Model> Team<M> {
         let is_done = |scheduler: &LocalScheduler<_>| {
             scheduler.wheel.is_empty() && scheduler.outboxes.iter().all(Outbox::is_empty)
         };
-        self.workers.iter().all(|worker| worker.put_aside.is_none() && is_done(&worker.scheduler))
+        self.workers.iter().all(|worker| is_done(&worker.scheduler))
     }
 
     /// Messages handled so far, timers not counted.
@@ -495,11 +483,10 @@ impl<M: Model> Team<M> {
         let mut states = Vec::with_capacity(workers.len());
         let division = workers[0].division;
         for worker in workers {
-            let Worker { nodes, mut past_limit, put_aside, scheduler, handled, .. } = worker;
+            let Worker { nodes, mut past_limit, scheduler, handled, .. } = worker;
             let LocalScheduler { wheel, timers, tally: of_worker, .. } = scheduler;
             tally += of_worker;
-            let mut events = wheel.into_events();
-            events.extend(put_aside.into_iter().flatten());
+            let events = wheel.into_events();
             let all = events.len();
             // In place: the iterator reuses the memory of the events.
             let mut payloads: Vec<P<M>> = events

@@ -78,6 +78,8 @@ pub(crate) struct Wheel<P> {
     overflow: BTreeMap<u64, Overflow<P>>,
     /// First key of `overflow`, cached.
     overflow_first: u64,
+    /// What a pause has cut off of windows of a bipartition, as both sides go on with other windows; absent if nothing is left in those, inside nodes either.
+    put_aside: Option<Vec<Event<P>>>,
 }
 
 impl<P: Copy + Default> Wheel<P> {
@@ -96,6 +98,7 @@ impl<P: Copy + Default> Wheel<P> {
             near: if windows.have_reciprocal() { near } else { 0 },
             overflow: BTreeMap::new(),
             overflow_first: u64::MAX,
+            put_aside: None,
         }
     }
 
@@ -379,33 +382,44 @@ impl<P: Copy + Default> Wheel<P> {
 
     /// Whether nothing is pending for any node.
     pub(crate) fn is_empty(&self) -> bool {
-        self.next_busy().is_none()
+        self.next_busy().is_none() && self.put_aside.is_none()
     }
 
     /// All pending events, in the memory of the near ones.
     pub(crate) fn into_events(self) -> Vec<Event<P>> {
         let mut events = self.inboxes.into_events();
         self.overflow.into_values().for_each(|mut overflow| events.append(&mut overflow.events));
+        events.extend(self.put_aside.into_iter().flatten());
         events
     }
 
-    /// The current window has been run up to a pause, behind which there are other windows: takes out what is left in it, if any node is scheduled there.
-    pub(crate) fn put_aside(&mut self, left: &mut Option<Vec<Event<P>>>) {
+    /// The current window has been run up to a pause: nodes with something left in it are scheduled there again. With a bipartition what is left is put aside, and the next window follows.
+    #[inline(never)]
+    pub(crate) fn pause(&mut self) {
         let slot = self.slot(self.current);
+        if self.windows.step() == 1 {
+            self.inboxes.finish_before(slot, u32::MAX);
+            self.inboxes.reschedule(slot);
+            return;
+        }
         let mut events = Vec::new();
         for node in 0..self.inboxes.nodes() {
             if self.inboxes.is_scheduled(slot, node) {
                 self.inboxes.take(slot, node, &mut events);
-                left.get_or_insert_default().extend(events.drain(..).map(|event| Event { node, ..event }));
+                self.put_aside(events.drain(..).map(|event| Event { node, ..event }));
             }
         }
+        self.finish(0, false);
     }
 
-    /// The current window has been run up to a pause: nodes with something left in it are scheduled there again.
-    pub(crate) fn pause(&mut self) {
-        let slot = self.slot(self.current);
-        self.inboxes.finish_before(slot, u32::MAX);
-        self.inboxes.reschedule(slot);
+    /// Puts something aside, or nothing that nodes know.
+    pub(crate) fn put_aside(&mut self, events: impl Iterator<Item = Event<P>>) {
+        self.put_aside.get_or_insert_default().extend(events);
+    }
+
+    /// What has been put aside, if anything has.
+    pub(crate) fn take_aside(&mut self) -> Option<Vec<Event<P>>> {
+        self.put_aside.take()
     }
 
     /// Adds an event between two epochs, for an instant to which no node has come, at a node of a side.

@@ -86,8 +86,6 @@ pub(crate) struct Worker<M: Model> {
     pub(crate) large_order: Vec<(u64, u32)>,
     /// Payloads of messages at or after the limit, if the limit cuts a window.
     pub(crate) past_limit: Vec<P<M>>,
-    /// What a pause has cut off of windows of a bipartition, as both sides go on with other windows; absent if nothing is left in those, inside nodes either.
-    pub(crate) put_aside: Option<Vec<Event<P<M>>>>,
     /// Whether it cut off messages or timers.
     pub(crate) is_cut: bool,
     /// Whether a [pause](Pause) cuts the window being run, so that what is cut off is run later.
@@ -324,14 +322,9 @@ impl<M: Model> Worker<M> {
         }
         self.work[self.windows.side(window)] += batches + self.handled - handled;
         self.ran_until = bounds[0].end;
-        let Worker { goes_on, windows, scheduler: LocalScheduler { wheel, .. }, put_aside, .. } = self;
-        if !*goes_on || bounds[0].is_whole {
-            wheel.finish(if is_fused { end } else { 0 }, !bounds[0].is_whole);
-        } else if windows.step() == 1 {
-            wheel.pause();
-        } else {
-            wheel.put_aside(put_aside);
-            wheel.finish(0, false);
+        match self.goes_on && !bounds[0].is_whole {
+            true => self.scheduler.wheel.pause(),
+            false => self.scheduler.wheel.finish(if is_fused { end } else { 0 }, !bounds[0].is_whole),
         }
     }
 
