@@ -3,7 +3,8 @@
 //! What did not occur is not mentioned: no streams, drains, pauses or congestion notifications, one kind of traffic.
 
 use netloom_record::{
-    ChannelSummary, Performance, ReorderingCount, Skipped, Statistics, Status, Summary, TierSummary,
+    ChannelSummary, Performance, ReorderingCount, Skipped, Statistics, Status, SteadySkipped, Summary,
+    TierSummary,
 };
 use netloom_study::significant;
 use netloom_units::Time;
@@ -118,7 +119,7 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
             format!("{} threads", performance.threads)
         }
     );
-    if let Some(Skipped { jumps, time_ps, packet_hops, obstacle }) = &performance.skipped {
+    if let Some(Skipped { jumps, time_ps, packet_hops, obstacle, steady }) = &performance.skipped {
         let what = match jumps {
             0 => "nothing".to_owned(),
             jumps => format!(
@@ -130,6 +131,7 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         };
         let because = obstacle.as_ref().map(|what| format!(", because of {what}")).unwrap_or_default();
         text += &format!("skipped    {what}{because}\n");
+        text += &steady.as_ref().map(show_steady).unwrap_or_default();
     }
     for warning in &summary.warnings {
         text += &format!("warning    {warning}\n");
@@ -138,6 +140,29 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         text += "INTERRUPTED: these numbers cover only what had happened until then.\n";
     }
     show::fit(&text)
+}
+
+/// What was skipped because it was steady, and at which error.
+fn show_steady(steady: &SteadySkipped) -> String {
+    let SteadySkipped { stretches, jumps, time_ps, audited, audited_flows, .. } = steady;
+    let mut text = match jumps {
+        0 => "steady     nothing of that".to_owned(),
+        jumps => format!(
+            "steady     {} of that, in {} jumps",
+            time(Time(*time_ps).as_secs_f64()),
+            count(*jumps as f64)
+        ),
+    };
+    if let (Some(mean), Some(p99), Some(max)) = (steady.error_mean, steady.error_p99, steady.error_max) {
+        text += &format!(
+            "; errors of {} flows in {audited} of {stretches} stretches: {} on average, p99 {}, at most {}",
+            count(*audited_flows as f64),
+            percent(mean),
+            percent(p99),
+            percent(max)
+        );
+    }
+    text + "\n"
 }
 
 /// What became of the data packets.

@@ -195,7 +195,12 @@ pub struct Dropped {
 impl Recur for Dropped {
     fn recur(&mut self, walk: &mut Walk) {
         let Dropped { flows: _, data, control } = self;
-        data.iter().chain(&*control).for_each(|&packets| walk.exact(packets));
+        for packets in data.iter_mut().chain(control) {
+            match walk.counts() {
+                true => walk.sum(packets),
+                false => walk.exact(*packets),
+            }
+        }
     }
 }
 

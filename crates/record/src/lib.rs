@@ -85,7 +85,7 @@ pub use outcome::{Draft, Existing, Outcome, OutcomeError, OutcomeWriter, outcome
 pub use packets::{
     FlowPacketRecord, LatencyRecord, LatencySummary, PacketPathSummary, PacketStatistics, TraceRecord,
 };
-pub use performance::{Division, Performance, Skipped, peak_memory};
+pub use performance::{Division, Performance, Skipped, SteadySkipped, peak_memory};
 pub use records::{
     ChannelRecord, ChannelWindowRecord, ConWeaveCount, DecisionCount, EntryCount, FlowRecord,
     FlowSampleRecord, FlowletRecord, GapRecord, NamedChannel, PacketCounts, PartRecord, Records,

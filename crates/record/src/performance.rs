@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The parts of a run that were skipped, as they were known to be the same as parts before them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Skipped {
     /// How often something was skipped.
@@ -14,6 +14,37 @@ pub struct Skipped {
     pub packet_hops: u64,
     /// What kept all else from being skipped, if something of the scenario did.
     pub obstacle: Option<String>,
+    /// What of it was steady without recurring, in a run that may skip such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadySkipped>,
+}
+
+/// The parts of a run that were skipped as they were steady, and the error of that as it was measured in the same run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SteadySkipped {
+    /// The largest error that was allowed, as a share.
+    pub max_error: f64,
+    /// Stretches that were steady, audited ones included.
+    pub stretches: u64,
+    /// How many of them were skipped.
+    pub jumps: u64,
+    /// Simulated time that was skipped, in picoseconds.
+    pub time_ps: u64,
+    /// Packets times the channels they crossed meanwhile.
+    pub packet_hops: u64,
+    /// How many of the stretches were run in packets to measure the error.
+    pub audited: u64,
+    /// Flows in these: each has an error, by how much it made more or less progress than would have been said, as a share of that.
+    pub audited_flows: u64,
+    /// Mean of these errors; `null` if there was no audit.
+    pub error_mean: Option<f64>,
+    /// 99th percentile of them.
+    pub error_p99: Option<f64>,
+    /// The largest of them.
+    pub error_max: Option<f64>,
+    /// Why no more was skipped from some instant on, if that was so.
+    pub stopped: Option<String>,
 }
 
 /// How the work of a run was divided among its threads. It depends on the scenario and on the number of threads alone, not on the machine.

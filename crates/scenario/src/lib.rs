@@ -45,7 +45,7 @@ mod warnings;
 pub use document::{Entry, Node, Table, Value, apply_option, apply_override};
 pub use driven::{DrivenResult, DrivenRun};
 pub use load::{apply_overrides, load, load_network, one_word, split_fields};
-pub use netloom_sim::RunProgress;
+pub use netloom_sim::{Fast, RunProgress, Steady};
 pub use netloom_units::names::suggest;
 pub use read::read;
 pub use reference::{Chapter, reference};

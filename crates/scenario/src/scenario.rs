@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use netloom_fabric::{Fabric, FabricOptions};
 use netloom_routing::{Routing, preset};
-use netloom_sim::{Fault, Measure};
+use netloom_sim::{Fast, Fault, Measure};
 use netloom_topology::{FatTree, Topology};
 use netloom_transport::Transport;
 use netloom_workload::{Idle, Job, Pattern, Permutation, Servers, TraceFiles, Workload};
@@ -38,6 +38,12 @@ impl Detail {
     }
 }
 
+/// Whether nothing is skipped, so that it need not be written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands on a reference")]
+fn is_not_fast(fast: &Fast) -> bool {
+    *fast == Fast::Nothing
+}
+
 /// A scenario whose every field is known, in range by itself, and spelt right.
 ///
 /// Whether the axes fit each other (a workload on its network, a selector at its placement) is checked when the
@@ -48,8 +54,8 @@ pub struct Scenario {
     pub name: String,
     /// Seed of every random choice.
     pub seed: u64,
-    /// Whether what recurs is skipped, with the same outcome.
-    pub fast: bool,
+    /// What of the run is skipped.
+    pub fast: Fast,
     /// The level of detail.
     pub detail: Detail,
     /// What is wired to what.
@@ -78,7 +84,7 @@ impl Default for Scenario {
         Scenario {
             name: "scenario".to_owned(),
             seed: 1,
-            fast: false,
+            fast: Fast::Nothing,
             detail: Detail::default(),
             topology: Topology::FatTree(FatTree::default()),
             servers: None,
@@ -98,8 +104,8 @@ impl Default for Scenario {
 struct Written<'a> {
     name: &'a str,
     seed: u64,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    fast: bool,
+    #[serde(skip_serializing_if = "is_not_fast")]
+    fast: Fast,
     #[serde(skip_serializing_if = "Detail::is_default")]
     detail: Detail,
     topology: &'a Topology,
@@ -216,7 +222,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let mut root = Section::new(document, "", problems)?;
     let name = root.required_node("name");
     let seed = root.required("seed");
-    let fast = root.value("fast", false);
+    let fast = root.value("fast", Fast::Nothing);
     let detail = root.value("detail", Detail::default());
     let topology = root.required("topology");
     let servers = root.value("servers", None);

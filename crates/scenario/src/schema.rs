@@ -2,7 +2,7 @@
 
 use netloom_fabric::{FabricOptions, FlowControl, Queue};
 use netloom_routing::{Granularity, Selector, preset};
-use netloom_sim::{Fault, Measure};
+use netloom_sim::{Fast, Fault, Measure, Steady};
 use netloom_topology::Topology;
 use netloom_transport::preset as transport;
 use netloom_transport::{Congestion, Reliability, Shaping, TransportOptions};
@@ -65,9 +65,10 @@ pub(crate) fn head() -> Map<String, Value> {
         "description": "Seed of every random choice.",
         "type": "integer", "minimum": 0, "maximum": i64::MAX,
     });
+    let steady = Steady::json_schema(&mut SchemaGenerator::default()).to_value();
     let fast = json!({
-        "description": "Whether to skip parts of the run that exactly repeat earlier parts. The outcome is the same.",
-        "type": "boolean", "default": false,
+        "description": "Whether to skip parts of the run that exactly repeat earlier parts. The outcome is the same. A table: what is steady without repeating is skipped, too, at an error that is measured in the run.",
+        "anyOf": [{ "type": "boolean" }, steady], "default": Fast::Nothing,
     });
     let detail = json!({
         "description": "The level of detail: \"packets\", or \"flow\", in which flows have max-min fair rates and there are no queues, losses or congestion control.",

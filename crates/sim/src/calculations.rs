@@ -27,10 +27,16 @@ impl Calculations {
 
     /// [Recur](netloom_units::recurrence): as many go on, as long, of a program whose messages are those of `origin`. Where no messages succeed others none ends in a period.
     pub(crate) fn recur(&mut self, origin: u32, walk: &mut Walk) {
-        if !walk.has_successors() {
-            return walk.deadline(self.next().unwrap_or(Time::MAX));
-        }
         let Calculations { ends, asked } = self;
+        if walk.counts() {
+            let mut all = std::mem::take(ends).into_vec();
+            all.iter_mut().for_each(|Reverse((at, ..))| walk.deadline(at));
+            *ends = all.into();
+            return;
+        }
+        if !walk.has_successors() {
+            return walk.deadline(&mut ends.peek().map_or(Time::MAX, |Reverse((at, ..))| *at));
+        }
         let now = *asked;
         let mut sum = now;
         walk.sum(&mut sum);

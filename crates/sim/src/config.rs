@@ -1,8 +1,15 @@
 //! Everything a simulation needs besides a network and a plan.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use netloom_fabric::Fabric;
 use netloom_routing::{Routing, preset};
 use netloom_transport::Transport;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::fault::Fault;
 use crate::observe::measure::Measure;
@@ -22,8 +29,102 @@ pub struct SimConfig {
     pub measure: Measure,
     /// Seed of everything random in the run; the workload has its own.
     pub seed: u64,
-    /// Whether what recurs is skipped, with the same outcome.
-    pub fast: bool,
+    /// What is skipped.
+    pub fast: Fast,
+}
+
+/// What of a run is skipped. Written as `true`, `false` or the table of [`Steady`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Fast {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What recurs, with the same outcome.
+    Recurring,
+    /// Also what is steady, with an error that is measured.
+    Steady(Steady),
+}
+
+/// Also what is steady is skipped, with an error that is measured in the run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Steady {
+    /// The largest error of the progress of flows, as a share: the mean over all flows of an audit. Where one shows more, nothing is skipped any more because it is steady.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
+    pub max_error: f64,
+    /// By how much the progress of flows may differ between two successive windows for them to count as steady, as a share: the mean over all flows; four times as much for a single one.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
+    pub tolerance: f64,
+    /// Which share of the steady stretches is run in packets, to measure the error.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
+    pub audits: f64,
+}
+
+impl Default for Steady {
+    fn default() -> Self {
+        Steady { max_error: 0.01, tolerance: 0.01, audits: 0.25 }
+    }
+}
+
+impl Steady {
+    fn check(&self) -> Result<(), String> {
+        let Steady { max_error, tolerance, audits } = *self;
+        let fields = [("max_error", max_error), ("tolerance", tolerance), ("audits", audits)];
+        match fields.into_iter().find(|&(_, share)| !(share > 0.0 && share <= 1.0)) {
+            Some((field, share)) => {
+                Err(format!("{field}: expected more than 0 and at most 1, found {share}"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Serialize for Fast {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Fast::Nothing => serializer.serialize_bool(false),
+            Fast::Recurring => serializer.serialize_bool(true),
+            Fast::Steady(steady) => steady.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Fast {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Written;
+        impl<'de> Visitor<'de> for Written {
+            type Value = Fast;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false, or a table such as { max_error = 0.01 }")
+            }
+
+            fn visit_bool<E: de::Error>(self, is_fast: bool) -> Result<Fast, E> {
+                Ok(if is_fast { Fast::Recurring } else { Fast::Nothing })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Fast, A::Error> {
+                let steady = Steady::deserialize(MapAccessDeserializer::new(map))?;
+                steady.check().map_err(de::Error::custom)?;
+                Ok(Fast::Steady(steady))
+            }
+        }
+        deserializer.deserialize_any(Written)
+    }
+}
+
+impl JsonSchema for Fast {
+    fn schema_name() -> Cow<'static, str> {
+        "Fast".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "boolean" }, generator.subschema_for::<Steady>()] })
+    }
 }
 
 impl Default for SimConfig {
@@ -36,7 +137,7 @@ impl Default for SimConfig {
             faults: Vec::new(),
             measure: Measure::default(),
             seed: 1,
-            fast: false,
+            fast: Fast::Nothing,
         }
     }
 }

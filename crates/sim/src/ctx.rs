@@ -19,6 +19,14 @@ pub(crate) struct Ctx<'a, S: ?Sized> {
     pub(crate) out: &'a mut S,
 }
 
+impl<S: ?Sized> Ctx<'_, S> {
+    /// What the clock of the workload and of records shows.
+    #[inline]
+    pub(crate) fn clock(&self) -> Time {
+        self.world.clock(self.now)
+    }
+}
+
 impl<'a, S: Scheduler<Message>> Ctx<'a, S> {
     #[inline(always)]
     pub(crate) fn new(world: &'a World, id: NodeIndex, now: Time, out: &'a mut S) -> Self {

@@ -46,7 +46,7 @@ mod wiring;
 mod world;
 
 pub use channel::ChannelEnds;
-pub use config::SimConfig;
+pub use config::{Fast, SimConfig, Steady};
 pub use fault::{Cut, Degrade, Fault, Loss, Unreachable};
 pub use observe::measure::{ChannelName, Measure};
 pub use observe::packet_trace::{PacketTrace, TracedFlow};

@@ -155,6 +155,16 @@ impl Node {
         }
     }
 
+    /// The ports of each of its hosts or of the switch, if it is one of these.
+    pub(crate) fn ports_mut(&mut self) -> Vec<&mut Ports> {
+        match self {
+            Node::Host(host) => vec![&mut host.nic],
+            Node::Switch(switch) => vec![&mut switch.ports],
+            Node::Server(server) => server.nics_mut().map(|(_, host)| &mut host.nic).collect(),
+            Node::Untouched | Node::InServer => Vec::new(),
+        }
+    }
+
     /// Sets at its ports when the load ends.
     pub(crate) fn note_drain(&mut self, until: Time) {
         match self {

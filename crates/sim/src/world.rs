@@ -1,7 +1,7 @@
 //! The simulation context: what every node may read, and none of the nodes.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use netloom_engine::{END_OF_TIME, NodeIndex, Scheduler};
 use netloom_fabric::{Fabric, FlowControl, LAST_RANK, PortSpec, Rules, Telemetry, check_switch, ring_rank};
@@ -99,9 +99,23 @@ pub(crate) struct World {
     pub(crate) jobs: Vec<JobPlan>,
     /// Calculations of programs under way.
     pub(crate) calculations: AtomicU64,
+    /// How far the clock of the workload and of records is ahead of that of the network, in picoseconds: by what was skipped because it was steady. It changes only while all nodes rest.
+    pub(crate) ahead: AtomicU64,
 }
 
 impl World {
+    /// What the clock of the workload and of records shows at an instant of the network.
+    #[inline]
+    pub(crate) fn clock(&self, now: Time) -> Time {
+        now + Time(self.ahead.load(Ordering::Relaxed))
+    }
+
+    /// The instant of the network at which [that clock](Self::clock) will show this.
+    #[inline]
+    pub(crate) fn instant(&self, clock: Time) -> Time {
+        clock - Time(self.ahead.load(Ordering::Relaxed))
+    }
+
     /// The routes at an instant.
     #[inline]
     pub(crate) fn routes(&self, now: Time) -> &Forwarding {

@@ -46,6 +46,12 @@ impl Content {
         Content { syn: 1, count: self.count + 1, ..self }
     }
 
+    /// That many full packets have been sent and have arrived without having been numbered: there is so much less to send. No packet behind the next one may be the last.
+    pub(crate) fn shorten(&mut self, packets: u32, mtu: u64) {
+        self.bytes -= u64::from(packets) * mtu;
+        self.count -= packets;
+    }
+
     /// A stream without anything yet.
     pub(crate) fn open() -> Self {
         Content { syn: 0, bytes: 0, count: 0, stream: Some(Box::new(Stream::open())) }
@@ -130,6 +136,14 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|next| content.unsent(next, MTU)), [2500, 1500, 500, 0]);
         assert_eq!(payloads(&mut Content::new(2000, MTU)), [(1000, false), (1000, true)]);
         assert!(!content.is_open() && !content.ends_message(2));
+    }
+
+    #[test]
+    fn what_has_been_skipped_is_not_sent() {
+        let mut content = Content::new(12_500, MTU).with_syn();
+        content.shorten(10, MTU);
+        assert_eq!(payloads(&mut content), [(0, false), (1000, false), (1000, false), (500, true)]);
+        assert_eq!(content.unsent(1, MTU), 2500);
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl Recur for SendCounts {
         walk.sum32(returned_to_sender);
         walk.sum32(timeouts);
         // What a notification does depends on when it comes.
-        walk.exact(*cnps);
+        walk.events(cnps);
     }
 }
 
@@ -267,6 +267,20 @@ impl Sender {
     /// How many packets have not been sent yet, as far as it is known.
     pub fn left(&self) -> u32 {
         self.content.count.saturating_sub(self.next)
+    }
+
+    /// Round-trip time of a full packet and its ACK on an idle fabric.
+    pub fn base_rtt(&self) -> Time {
+        self.base_rtt
+    }
+
+    /// That many full packets have been sent and acknowledged while nothing was looked at: so many fewer are left, and all that is known of those under way stays.
+    ///
+    /// # Panics
+    /// If there are not more left.
+    pub fn shorten(&mut self, transport: &Transport, packets: u32) {
+        assert!(packets < self.left(), "the last packet is sent");
+        self.content.shorten(packets, transport.options.mtu.0);
     }
 
     /// Number of the oldest packet not acknowledged.

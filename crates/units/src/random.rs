@@ -41,6 +41,8 @@ pub enum Node {
     Losses = 6,
     /// Which packets are marked as they leave. Index: the channel.
     Departures = 7,
+    /// Which of the stretches that could be skipped as steady are run in packets. Index: 0.
+    Audits = 8,
 }
 
 impl Node {

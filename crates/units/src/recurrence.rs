@@ -8,6 +8,9 @@
 //! compare another one with it, and to move that one. A type takes part by [`Recur`], whose implementation names every field, so that a new field has to be classed. What cannot be
 //! classed [refuses](Walk::refuse).
 //!
+//! In a walk [of counts](Walk::note_counts) states need not be the same: it passes by sums alone, which say how much has happened between two instants, and adds the same a number of times. All
+//! else stays, and instants that are set from outside [come nearer](Walk::deadline).
+//!
 //! In a walk [with successors](Walk::with_successors) flows may have ended between the two states, as long as another one has taken the place of each: then numbers of flows move by as
 //! much in every period, too, and what has been kept of those that ended is [kept again](Walk::log) for every period.
 
@@ -45,6 +48,8 @@ pub struct Walk {
     /// By how much the sequence numbers of each flow have moved.
     moved: FxHashMap<u64, u32>,
     last_moved: Option<(u64, u32)>,
+    /// Only sums are of interest.
+    counts: bool,
     /// Whether flows may have been succeeded by others, and by how much the number of each has moved.
     has_successors: bool,
     successors: FxHashMap<u64, u32>,
@@ -71,6 +76,7 @@ impl Walk {
             now,
             moved: FxHashMap::default(),
             last_moved: None,
+            counts: false,
             has_successors: false,
             successors: FxHashMap::default(),
             ended: Vec::new(),
@@ -81,6 +87,23 @@ impl Walk {
             most: u64::MAX,
             until: Time::MAX,
         }
+    }
+
+    /// A walk that notes the sums of a state, at `now`, and nothing else.
+    pub fn note_counts(now: Time) -> Self {
+        Walk { counts: true, ..Walk::note(now) }
+    }
+
+    /// Whether it passes by sums alone.
+    #[inline]
+    pub fn counts(&self) -> bool {
+        self.counts
+    }
+
+    /// The instant of the state that the walk passes through.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.now
     }
 
     /// The same walk, in which flows may be succeeded by others.
@@ -157,19 +180,29 @@ impl Walk {
     /// A state with this in it is not known to recur, whatever else is: a sentence's subject, in mid-sentence.
     #[cold]
     pub fn refuse(&mut self, what: &'static str) {
-        self.refusal.get_or_insert(what);
+        if !self.counts {
+            self.refusal.get_or_insert(what);
+        }
     }
 
     /// The present state is not known to recur, but others may.
     #[cold]
     pub fn pass_over(&mut self) {
-        self.differs = true;
-        self.is_void |= self.step == Step::Note;
+        if !self.counts {
+            self.differs = true;
+            self.is_void |= self.step == Step::Note;
+        }
     }
 
     /// The number at this place in the noted state; none if there is nothing to do.
     #[inline]
     fn next(&mut self, value: u64) -> Option<u64> {
+        if self.counts { None } else { self.next_sum(value) }
+    }
+
+    /// The same of a sum.
+    #[inline]
+    fn next_sum(&mut self, value: u64) -> Option<u64> {
         if self.step == Step::Note {
             self.noted.push(value);
             return None;
@@ -204,6 +237,9 @@ impl Walk {
 
     /// Something that must have been drawn from equally often at both instants, hence never: what a stream says next is never the same again.
     pub fn stream(&mut self, stream: &Stream) {
+        if self.counts {
+            return;
+        }
         let mut ahead = stream.clone();
         self.exact(ahead.next_u64());
         self.exact(ahead.next_u64());
@@ -245,11 +281,14 @@ impl Walk {
         }
     }
 
-    /// An instant that stays where it is while time comes nearer, and before which everything recurs. [`Time::MAX`]: never.
+    /// An instant that stays where it is while time comes nearer, and before which everything recurs. [`Time::MAX`]: never. In a walk of counts it comes nearer as that moves.
     #[inline]
-    pub fn deadline(&mut self, at: Time) {
+    pub fn deadline(&mut self, at: &mut Time) {
         self.exact(at.0);
-        self.until = self.until.min(at);
+        self.until = self.until.min(*at);
+        if self.counts && *at != Time::MAX {
+            *at = *at - self.time_moved();
+        }
     }
 
     /// An instant at which it is looked whether something is due, where it is known exactly when that is: it may be any, and moves with the time. [`Time::MAX`]: none.
@@ -273,7 +312,7 @@ impl Walk {
         if self.is_at_successor {
             return self.exact(*sum);
         }
-        if let (Some(noted), Step::Move(periods)) = (self.next(*sum), self.step) {
+        if let (Some(noted), Step::Move(periods)) = (self.next_sum(*sum), self.step) {
             *sum = sum.wrapping_add(sum.wrapping_sub(noted).wrapping_mul(periods));
         }
     }
@@ -285,7 +324,7 @@ impl Walk {
         if self.is_at_successor {
             return self.exact(*sum);
         }
-        let Some(noted) = self.next(u64::from(*sum)) else { return };
+        let Some(noted) = self.next_sum(u64::from(*sum)) else { return };
         let each = u64::from(*sum).saturating_sub(noted);
         match self.step {
             Step::Move(periods) => *sum += (each * periods) as u32,
@@ -300,10 +339,19 @@ impl Walk {
             self.exact(*sum as u64);
             return self.exact((*sum >> 64) as u64);
         }
-        let halves = (self.next(*sum as u64), self.next((*sum >> 64) as u64));
+        let halves = (self.next_sum(*sum as u64), self.next_sum((*sum >> 64) as u64));
         if let ((Some(low), Some(high)), Step::Move(periods)) = (halves, self.step) {
             let noted = u128::from(high) << 64 | u128::from(low);
             *sum = sum.wrapping_add(sum.wrapping_sub(noted).wrapping_mul(u128::from(periods)));
+        }
+    }
+
+    /// A sum of 32 bits whose last change decides what follows, so that a state in which it has grown is another one.
+    #[inline]
+    pub fn events(&mut self, sum: &mut u32) {
+        match self.counts {
+            true => self.sum32(sum),
+            false => self.exact(*sum),
         }
     }
 
@@ -367,7 +415,7 @@ impl Walk {
     #[inline]
     pub fn ends(&mut self, flow: u64, next: u32, count: u32) {
         self.exact(count);
-        if self.step == Step::Compare {
+        if self.step == Step::Compare && !self.counts {
             let each = self.moved_by(flow, 0);
             self.bound(u64::from(count.saturating_sub(next).saturating_sub(1)), u64::from(each));
         }
@@ -524,7 +572,7 @@ mod tests {
             walk.sum(bytes);
             walk.sum128(waiting);
             walk.sum32(packets);
-            walk.deadline(*timer);
+            walk.deadline(timer);
         }
     }
 

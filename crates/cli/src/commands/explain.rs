@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use netloom_scenario::{Run, prepare};
+use netloom_scenario::{Fast, Run, Steady, prepare};
 
 use crate::args::ScenarioArgs;
 use crate::failure::Failure;
@@ -19,12 +19,20 @@ pub(crate) fn explain(args: &ScenarioArgs) -> Result<(), Failure> {
         ready.work.iter().for_each(|line| text += &format!("# {line}\n"));
     }
     if let Run::Packets(simulation) = &ready.run
-        && loaded.scenario.fast
+        && loaded.scenario.fast != Fast::Nothing
     {
         text += "\n# fast: ";
         text += &match simulation.skips_nothing_because_of() {
             Some(what) => format!("nothing is skipped, because of {what}\n"),
-            None => "what recurs is skipped, with the same outcome\n".to_owned(),
+            None => match loaded.scenario.fast {
+                Fast::Steady(Steady { max_error, .. }) => format!(
+                    "what recurs or is steady is skipped, with an error that is measured and is to be at most {}\n",
+                    show::percent(max_error)
+                ),
+                Fast::Nothing | Fast::Recurring => {
+                    "what recurs is skipped, with the same outcome\n".to_owned()
+                }
+            },
         };
     }
     let text = match show::width() {

@@ -134,6 +134,9 @@ impl Recur for Rare {
 impl Port {
     /// [Recurs](netloom_units::recurrence). The port must have come to `now`.
     pub(crate) fn recur(&mut self, now: Time, walk: &mut Walk) {
+        if walk.counts() {
+            return self.count(now, walk);
+        }
         // What has been handed on early and has begun since is not among it, whenever the port was last asked.
         let waiting = self.early_from(now);
         self.queued -= (u64::from(self.early) - waiting) * u64::from(self.sending);
@@ -172,6 +175,31 @@ impl Port {
             rare.recur(walk);
         }
         walk.exact(*early);
+    }
+
+    /// Passes by what the port has seen until `now`, in a walk of counts.
+    fn count(&mut self, now: Time, walk: &mut Walk) {
+        let (early, beyond) = (self.early_beyond(now), self.sends_beyond(now).min(self.stats.busy));
+        // Of what waits the time until now.
+        let waited = u128::from(self.waiting()) * u128::from(now.0);
+        self.stats = self.stats.until_now(early, waited, beyond);
+        self.stats.recur(walk);
+        self.stats = self.stats.with_what_comes(early, waited, beyond);
+        match &mut self.rare {
+            Some(rare) => {
+                let Rare { losses, pause, .. } = &mut **rare;
+                losses.recur(walk);
+                let held = now.saturating_sub(pause.since);
+                pause.paused += held;
+                pause.recur(walk);
+                pause.paused = pause.paused - held;
+            }
+            // There may be one by the time of the next walk.
+            None => {
+                Losses::default().recur(walk);
+                PauseTime::default().recur(walk);
+            }
+        }
     }
 
     #[expect(

@@ -93,6 +93,24 @@ impl Traffic {
         self.max_queue = bytes;
     }
 
+    /// What has happened until now: without what was handed on `early` and has not begun and the time that is spent sending `beyond`, and with the byte-picoseconds that what waits has `waited`.
+    pub(super) fn until_now(self, early: EarlyBeyond, waited: u128, beyond: Time) -> Self {
+        let so_far = self.without(early);
+        Traffic { waiting: so_far.waiting.wrapping_add(waited), busy: so_far.busy - beyond, ..so_far }
+    }
+
+    /// The inverse of [`Self::until_now`].
+    pub(super) fn with_what_comes(self, early: EarlyBeyond, waited: u128, beyond: Time) -> Self {
+        let EarlyBeyond { packets, bytes, waiting } = early;
+        Traffic {
+            bytes: self.bytes + bytes,
+            packets: self.packets + packets,
+            waiting: self.waiting.wrapping_sub(waited).wrapping_add(waiting),
+            busy: self.busy + beyond,
+            ..self
+        }
+    }
+
     /// All this but for packets that were handed on early and have not begun. The time spent sending counts only what has passed anyway.
     fn without(self, early: EarlyBeyond) -> Self {
         let EarlyBeyond { packets, bytes, waiting } = early;

@@ -109,6 +109,14 @@ impl Ports {
             has_cuts,
             is_host: _,
         } = self;
+        if walk.counts() {
+            ports.iter_mut().for_each(|port| port.recur(now, walk));
+            return match dropped {
+                Some(dropped) => dropped.recur(walk),
+                // There may be some by the time of the next walk.
+                None => Dropped::default().recur(walk),
+            };
+        }
         for port in ports {
             port.recur(now, walk);
             if !walk.goes_on() {

@@ -1,5 +1,7 @@
 //! What is asked of ports: loads, statistics, what waits.
 
+use std::collections::BTreeMap;
+
 use std::sync::Arc;
 
 use netloom_units::{Rate, Time, prefetch, prefetch_whole};
@@ -191,6 +193,11 @@ impl Ports {
     /// Whether there is no port.
     pub fn is_empty(&self) -> bool {
         self.ports.is_empty()
+    }
+
+    /// Data packets that were dropped here or lost, by source and flow, if any were.
+    pub fn dropped_flows_mut(&mut self) -> Option<&mut BTreeMap<(u32, u32), u64>> {
+        self.dropped.as_mut().map(|dropped| &mut dropped.flows)
     }
 
     /// What was dropped here, or lost on the channels that these ports feed.

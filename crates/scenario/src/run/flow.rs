@@ -1,6 +1,7 @@
 //! What a run of flows does not have: refused where it would change what is measured, and else named as without effect.
 
 use netloom_routing::Spread;
+use netloom_sim::Fast;
 
 use super::problems::located;
 use crate::document::{Node, Value};
@@ -21,7 +22,7 @@ pub(super) fn check(scenario: &Scenario, document: &Node) -> Result<(), Problems
         )
         .into())
     };
-    if scenario.fast {
+    if scenario.fast != Fast::Nothing {
         return refuse("fast", "", "expected false, as nothing is calculated packet by packet");
     }
     if scenario.routing.max_flow_entries.is_some() {

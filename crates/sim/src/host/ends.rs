@@ -14,15 +14,19 @@ use crate::world::World;
 impl Host {
     /// A flow has ended at its sender: what waits for that starts.
     pub(crate) fn finish(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32) {
-        let Some((record, gaps)) = self.end(slot, Some(ctx.now)) else { return };
+        let Some((record, gaps)) = self.end(slot, Some((ctx.now, ctx.clock()))) else { return };
         let named = (record.flow, record.group);
         self.write_down(&record, gaps);
         self.hand_in_many(ctx.world, ctx.id);
         self.go_on_with_work(ctx, named);
     }
 
-    /// Takes a flow out, which is `done` or given up; returns what is known of it here.
-    pub(crate) fn end(&mut self, slot: u32, done: Option<Time>) -> Option<(FlowRecord, Vec<GapRecord>)> {
+    /// Takes a flow out, which is done at an instant, when the clock of the workload shows another, or given up; returns what is known of it here.
+    pub(crate) fn end(
+        &mut self,
+        slot: u32,
+        done: Option<(Time, Time)>,
+    ) -> Option<(FlowRecord, Vec<GapRecord>)> {
         // Looked at where it is: a flow is large.
         let flow = self.flows[slot as usize].as_ref()?;
         if let Some(meters) = &mut self.meters {
@@ -33,8 +37,8 @@ impl Host {
         }
         self.free_slots.push(slot);
         let counts = self.path_selector.as_mut().map(|path_selector| path_selector.on_end(flow.at));
-        let counts = flow.counts(counts, done);
-        let ended = (flow.record(done, counts), flow.gaps().collect());
+        let counts = flow.counts(counts, done.map(|(now, _)| now));
+        let ended = (flow.record(done.map(|(_, clock)| clock), counts), flow.gaps().collect());
         self.flows[slot as usize] = None;
         Some(ended)
     }

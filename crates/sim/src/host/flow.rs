@@ -28,6 +28,7 @@ pub(crate) struct Flow {
     pub(crate) is_stream: bool,
     pub(crate) cnms: u32,
     pub(crate) bytes: Bytes,
+    /// When it began, by the [clock](World::clock) of the workload.
     pub(crate) start: Time,
     pub(crate) ideal_fct: Time,
     pub(crate) sender: Sender,
@@ -119,7 +120,7 @@ impl Flow {
         departures.flat_map(|departures| departures.records(self.at.key.src, self.at.key.flow))
     }
 
-    /// What is known at the sender; the receiver's part is added later.
+    /// What is known at the sender, which was `done` at this time by the [clock](World::clock) of the workload; the receiver's part is added later.
     pub(crate) fn record(&self, done: Option<Time>, counts: FlowCounts) -> FlowRecord {
         let FlowCounts { decisions, drains, drain_time } = counts;
         FlowRecord {

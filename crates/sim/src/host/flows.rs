@@ -168,7 +168,7 @@ impl Host {
             is_stream: stream,
             cnms: 0,
             bytes: if stream { Bytes(0) } else { bytes },
-            start: ctx.now,
+            start: ctx.clock(),
             ideal_fct,
             settled: (tag.is_none() && !sender.knows_paths()).then(Tag::default),
             sender,

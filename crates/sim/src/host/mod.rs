@@ -120,7 +120,7 @@ pub(crate) struct Host {
     pub(crate) meters: Option<Box<SenderMeters>>,
     /// Last time a packet came or a calculation ended. Timers that find nothing to do are no events of the run.
     pub(crate) last_event: Time,
-    /// Last time a calculation ended.
+    /// Last time a calculation ended, by the [clock](World::clock) of the workload.
     pub(crate) calculated: Option<Time>,
 }
 

@@ -292,6 +292,12 @@ impl Receivers {
         }
     }
 
+    /// The receivers of flows of which something is missing, in no order.
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = (FlowKey, &Receiver)> {
+        let active = self.places.iter().filter(|(_, place)| *place & DONE == 0);
+        active.map(|(&key, &place)| (key, &self.active[place as usize].receiver))
+    }
+
     /// How many flows it has received at once so far.
     #[inline(always)]
     pub(crate) fn active_slots(&self) -> usize {
@@ -356,10 +362,11 @@ impl Receivers {
         &mut self.active[slot as usize]
     }
 
-    /// Everything of the flow in the slot has arrived, `count` packets: the slot becomes free. Its meter is returned, to be handed in.
-    pub(crate) fn finish(&mut self, slot: u32, count: u32) -> Option<Box<FlowMeter>> {
+    /// Everything of the flow in the slot has arrived by now, `count` packets, when the clock of the workload shows this: the slot becomes free. Its meter is returned, to be handed in.
+    pub(crate) fn finish(&mut self, slot: u32, count: u32, clock: Time) -> Option<Box<FlowMeter>> {
         let Active { key, receiver, drained, meter } = &mut self.active[slot as usize];
         let (key, drained, seen) = (*key, *drained, std::mem::take(receiver).seen);
+        let seen = Seen { completed: Some(clock), ..seen };
         let before_warm_up = meter.as_ref().map_or(0, |meter| seen.delivered - meter.after_warm_up);
         let meter = meter.take();
         if self.done.len() == self.done.capacity() {
@@ -449,7 +456,7 @@ mod tests {
             active.receiver.on_data(&transport, arrival);
             if let Some(count) = active.receiver.finished() {
                 assert!(last);
-                receivers.finish(slot, count);
+                receivers.finish(slot, count, Time(1));
                 receivers.hand_in_many(rows);
             }
         }

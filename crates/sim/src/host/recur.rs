@@ -120,6 +120,9 @@ impl Host {
             && let Some(reordering) = reordering
         {
             reordering.recur(walk);
+        } else if walk.counts() {
+            // There may be some by the time of the next walk.
+            Reordering::default().recur(walk);
         }
         if let Some(ended) = walk.log(sent.len()) {
             follow(sent, ended, (id, of_server.unwrap_or(work)), walk);
@@ -188,7 +191,7 @@ impl Flow {
         walk.exact(*class);
         walk.exact(*queue);
         walk.exact(*is_stream);
-        walk.exact(*cnms);
+        walk.events(cnms);
         walk.exact(bytes.0);
         walk.start(start);
         walk.exact(ideal_fct.0);

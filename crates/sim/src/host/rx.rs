@@ -249,7 +249,8 @@ impl Host {
         key: FlowKey,
         count: u32,
     ) {
-        if let Some(mut meter) = self.receivers.finish(slot, count) {
+        let clock = ctx.clock();
+        if let Some(mut meter) = self.receivers.finish(slot, count, clock) {
             meter.finish(&ctx.world.recorder, ctx.now, 0, (key, ctx.id));
         }
         self.receivers.hand_in_many(&ctx.world.recorder.received);

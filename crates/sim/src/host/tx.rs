@@ -227,8 +227,7 @@ impl Host {
             && self.next_wake().is_some_and(|wakes| wakes <= ctx.now)
             && let Some(op) = self.rare.as_mut().and_then(|rare| rare.calculations.end(ctx.world))
         {
-            let now = ctx.now;
-            (self.last_event, self.calculated) = (now, Some(now));
+            (self.last_event, self.calculated) = (ctx.now, Some(ctx.clock()));
             self.follow_program(ctx, |work, now, actions| work.on_wake(now, op, actions));
         }
         self.hand_over(ctx);

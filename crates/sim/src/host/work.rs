@@ -37,8 +37,8 @@ impl Host {
             self.follow_program(ctx, |work, now, actions| work.begin(now, actions));
         }
         while let Some(job) = self.upcoming.as_deref().copied() {
-            if job.start > ctx.now {
-                ctx.timer(job.start, Message::Start);
+            if job.start > ctx.clock() {
+                ctx.timer(ctx.world.instant(job.start), Message::Start);
                 break;
             }
             if job.stream {
@@ -78,7 +78,7 @@ impl Host {
         let &Message::Part { dst, bytes, number, group, class, is_stream } = part else {
             unreachable!("switches and servers set the others")
         };
-        let job = Job { group, class, stream: is_stream, ..Job::new(dst, bytes, ctx.now) };
+        let job = Job { group, class, stream: is_stream, ..Job::new(dst, bytes, ctx.clock()) };
         match is_stream {
             true => self.feed_stream(ctx, job, Some(number)),
             false => _ = self.begin(ctx, job, number),
@@ -101,7 +101,7 @@ impl Host {
         }
         if self.work.is_program() && flow < FIRST_OWN {
             self.follow_program(ctx, |work, now, actions| work.on_sent(now, flow, actions));
-        } else if let Some(job) = self.work.next_closed(ctx.now, group) {
+        } else if let Some(job) = self.work.next_closed(ctx.clock(), group) {
             let number = self.number(ctx.world, ctx.id);
             self.begin(ctx, job, number);
         }
@@ -114,15 +114,16 @@ impl Host {
         step: impl FnOnce(&mut HostWork, Time, &mut Vec<Action>),
     ) {
         let mut actions = Vec::new();
-        step(&mut self.work, ctx.now, &mut actions);
+        step(&mut self.work, ctx.clock(), &mut actions);
         for action in actions {
             match action {
                 Action::Wake { at, op } => {
+                    let at = ctx.world.instant(at);
                     self.rare.get_or_insert_default().calculations.begin(ctx.world, at, op);
                 }
                 // A host has one NIC.
                 Action::Send { dst, bytes, number, class, group, nic: _ } => {
-                    let job = Job { group, class, ..Job::new(dst, bytes, ctx.now) };
+                    let job = Job { group, class, ..Job::new(dst, bytes, ctx.clock()) };
                     self.begin(ctx, job, number);
                 }
             }

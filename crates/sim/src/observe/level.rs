@@ -16,6 +16,10 @@ pub(crate) struct Level {
 
 impl Recur for Level {
     fn recur(&mut self, walk: &mut Walk) {
+        // Where only counts go on, the mean is over what was simulated.
+        if walk.counts() {
+            return;
+        }
         let Level { now, peak, since, area } = self;
         walk.exact(*now);
         walk.exact(*peak);

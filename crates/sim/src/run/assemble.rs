@@ -12,6 +12,7 @@ use netloom_workload::{HostWork, Notes, Plan};
 use rand::Rng;
 
 use crate::channel::channel_name;
+use crate::config::Fast;
 use crate::epochs::Epochs;
 use crate::host::Host;
 use crate::node::Node;
@@ -103,9 +104,11 @@ impl Simulation {
             wiring,
             jobs: plan.jobs.clone(),
             calculations: AtomicU64::new(0),
+            ahead: AtomicU64::new(0),
         };
         let groups = plan.groups.clone();
-        Ok(Simulation { world, measure, named_channels, traced, groups, nodes: Vec::new(), skips: false })
+        let fast = Fast::Nothing;
+        Ok(Simulation { world, measure, named_channels, traced, groups, nodes: Vec::new(), fast })
     }
 
     pub(crate) fn make_nodes(&self, plan: Plan) -> Result<Vec<Node>, Invalid> {

@@ -15,6 +15,7 @@ pub(crate) const AHEAD: usize = 8;
 /// Hands on what every channel did, used or not, in their order. Returns how many packets were handed to all of them.
 pub(crate) fn hand_on_channels(world: &World, nodes: &[Node], totals: &Totals, sink: &mut dyn Sink) -> u64 {
     let (network, end) = (&world.network, totals.simulated);
+    let instant = world.instant(end);
     let tiers: Vec<Arc<str>> = network.tiers().iter().map(|tier| tier.as_str().into()).collect();
     // A host is named once, at its one link.
     let switches = network.hosts()..network.nodes();
@@ -42,10 +43,10 @@ pub(crate) fn hand_on_channels(world: &World, nodes: &[Node], totals: &Totals, s
         let (a, b) = (name(link.a), name(link.b));
         for ((ports, id), (from, to)) in channels(number).zip([(&a, &b), (&b, &a)]) {
             let port = world.wiring.port_of(id);
-            let stats = ports.map(|ports| ports.stats_of(port, end)).unwrap_or_default();
-            sent += stats.packets + ports.map_or(0, |ports| ports.handed_on_early(port, end));
+            let stats = ports.map(|ports| ports.stats_of(port, instant)).unwrap_or_default();
+            sent += stats.packets + ports.map_or(0, |ports| ports.handed_on_early(port, instant));
             let (bytes_in_drain, busy_in_drain) =
-                ports.map(|ports| ports.in_drain(port, end)).unwrap_or_default();
+                ports.map(|ports| ports.in_drain(port, instant)).unwrap_or_default();
             let share = |of: Time| share(stats.busy - busy_in_drain, of);
             sink.channel(ChannelRecord {
                 channel: id,

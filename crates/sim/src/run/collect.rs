@@ -116,8 +116,10 @@ pub(crate) fn collect(
     let end = match stopped_at {
         Some(reached) => reached,
         None if is_cut && until < Time::MAX => until,
-        None => last_event,
+        None => world.clock(last_event),
     };
+    // Nodes go by the clock of the network.
+    let instant = world.instant(end);
 
     let mut records = Records { groups, ..Records::default() };
     collect_flow_observations(world, &mut nodes, &mut records)?;
@@ -126,7 +128,7 @@ pub(crate) fn collect(
     let mut metered = Metered::default();
     let mut by_nics = DecisionCount::default();
     let mut done = Done::default();
-    join(world, &mut nodes, end, |sent, known| {
+    join(world, &mut nodes, instant, |sent, known| {
         let mut flow = sent.record();
         let key = FlowKey { src: flow.src, flow: flow.flow };
         let Balance { dropped, in_flight } = balances.remove(&key).unwrap_or_default();
@@ -194,9 +196,9 @@ pub(crate) fn collect(
     records.jobs = jobs.finish();
 
     let decisions = count_decisions(world, by_nics, switching);
-    let flowcut_entries = count_entries(&nodes, end);
-    let conweave = count_conweave(&nodes, end);
-    let reordering = count_reordering(&nodes, end);
+    let flowcut_entries = count_entries(&nodes, instant);
+    let conweave = count_conweave(&nodes, instant);
+    let reordering = count_reordering(&nodes, instant);
     let load_until = Some(world.recorder.load_until).filter(|&until| until < end);
     // Transmissions that have not ended are packets that have not arrived.
     let is_busy = waiting > 0 || !pending.is_empty();
@@ -205,7 +207,7 @@ pub(crate) fn collect(
         load_until,
         makespan: done.makespan(&nodes),
         active_from: done.first_start,
-        active_until: if is_busy { end } else { last_event.min(end) },
+        active_until: if is_busy { end } else { world.clock(last_event).min(end) },
         packet_hops: 0,
         data,
         control,

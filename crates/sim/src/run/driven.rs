@@ -23,6 +23,7 @@ use netloom_units::{Bytes, Invalid, Time};
 use rustc_hash::FxHashMap;
 
 use self::executor::{Executor, Stop};
+use crate::config::Fast;
 use crate::host::event::FlowEvent;
 use crate::message::Message;
 use crate::run::collect::collect_all;
@@ -111,10 +112,10 @@ impl Simulation {
     pub fn drive(mut self) -> Driven {
         // The driving program may offer load at any time.
         self.note_load(Time::MAX);
-        let Simulation { mut world, measure, named_channels, groups, nodes, skips, .. } = self;
+        let Simulation { mut world, measure, named_channels, groups, nodes, fast, .. } = self;
         world.is_driven = true;
         let obstacle = || skip::obstacle(&world).map(str::to_owned);
-        let skipped = skips.then(|| Skipped { obstacle: obstacle(), ..Skipped::default() });
+        let skipped = (fast != Fast::Nothing).then(|| Skipped { obstacle: obstacle(), ..Skipped::default() });
         Driven {
             world: Arc::new(world),
             executor: Executor::new(nodes),

@@ -20,5 +20,6 @@ pub(crate) mod skip;
 mod skip_steps;
 pub(crate) mod stage;
 pub(crate) mod stall;
+mod steady;
 pub(crate) mod trace;
 pub(crate) mod validate;

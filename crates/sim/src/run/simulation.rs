@@ -11,7 +11,7 @@ use netloom_topology::Network;
 use netloom_units::Time;
 use netloom_workload::Plan;
 
-use crate::config::SimConfig;
+use crate::config::{Fast, SimConfig};
 use crate::node::Node;
 use crate::observe::measure::Measure;
 use crate::observe::packet_trace::PacketTrace;
@@ -21,7 +21,7 @@ use crate::run::error::{RunError, SimError};
 use crate::run::final_state::FinalState;
 use crate::run::layout::setup;
 use crate::run::progress::{Finished, RunProgress};
-use crate::run::skip;
+use crate::run::skip::{self, Wanted};
 use crate::run::stall::Stall;
 use crate::run::validate::Validated;
 use crate::world::World;
@@ -36,8 +36,8 @@ pub struct Simulation {
     pub(crate) traced: Option<(Arc<PacketTrace>, Vec<u32>)>,
     pub(crate) groups: Vec<String>,
     pub(crate) nodes: Vec<Node>,
-    /// Whether what recurs is skipped, with the same outcome.
-    pub(crate) skips: bool,
+    /// What of the run is skipped.
+    pub(crate) fast: Fast,
 }
 
 impl Simulation {
@@ -46,10 +46,10 @@ impl Simulation {
     /// # Errors
     /// If a part of the configuration makes no sense, does not fit the network or another part, or is not built.
     pub fn new(network: Network, config: SimConfig, mut plan: Plan) -> Result<Self, SimError> {
-        let skips = config.fast;
+        let fast = config.fast;
         let network = equip(network, &mut plan)?;
         let validated = Validated::new(&network, config, &plan)?;
-        Ok(Simulation { skips, ..Self::of(network, validated, plan)? })
+        Ok(Simulation { fast, ..Self::of(network, validated, plan)? })
     }
 
     /// Refuses what [`Self::new`] refuses. Routes are built only if something depends on which they are.
@@ -107,7 +107,10 @@ impl Simulation {
         if self.traced.is_some() || self.measure.sample.is_some() {
             return Some("samples and traces");
         }
-        skip::obstacle(&self.world)
+        match self.fast {
+            Fast::Steady(_) => skip::obstacle_to_any(&self.world),
+            Fast::Nothing | Fast::Recurring => skip::obstacle(&self.world),
+        }
     }
 
     /// Runs on `threads` threads.
@@ -145,10 +148,16 @@ impl Simulation {
         observe: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
         sink: &mut dyn Sink,
     ) -> Result<Finished, RunError> {
-        let obstacle = if self.skips { self.skips_nothing_because_of() } else { None };
-        let skips = self.skips && obstacle.is_none();
+        let skips = self.fast != Fast::Nothing;
+        let obstacle = if skips { self.skips_nothing_because_of() } else { None };
+        let wanted = (skips && obstacle.is_none()).then(|| match self.fast {
+            Fast::Steady(steady) => {
+                Wanted { recurring: skip::obstacle(&self.world).is_none(), steady: Some(steady) }
+            }
+            Fast::Nothing | Fast::Recurring => Wanted { recurring: true, steady: None },
+        });
         let mut skipped =
-            self.skips.then(|| Skipped { obstacle: obstacle.map(str::to_owned), ..Skipped::default() });
+            skips.then(|| Skipped { obstacle: obstacle.map(str::to_owned), ..Skipped::default() });
         let Simulation { world, measure, named_channels, groups, nodes, .. } = self;
         let until = measure.until.unwrap_or(Time::MAX);
         let setup = setup(&world, threads, until);
@@ -157,18 +166,14 @@ impl Simulation {
         let mut reached = Time::ZERO;
         let of_world = Arc::clone(&world);
         let mut observe = |progress: Progress| {
-            reached = progress.time;
+            reached = of_world.clock(progress.time);
             if stall.is_seen(&of_world, progress.time, progress.messages) || of_world.recorder.is_broken() {
                 return ControlFlow::Break(());
             }
-            observe(RunProgress {
-                time: progress.time,
-                flows_done: progress.tally,
-                packet_hops: progress.messages,
-            })
+            observe(RunProgress { time: reached, flows_done: progress.tally, packet_hops: progress.messages })
         };
-        let run = if skips {
-            let (run, of_run) = skip::run(&world, nodes, setup, &mut observe);
+        let run = if let Some(wanted) = wanted {
+            let (run, of_run) = skip::run(&world, nodes, setup, wanted, &mut observe);
             skipped = Some(of_run);
             run
         } else {

@@ -19,10 +19,12 @@ use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::HostWork;
 
+use crate::config::Steady;
 use crate::host::Host;
 use crate::message::Message;
 use crate::node::Node;
 use crate::run::skip_steps::{Pair, Steps, hand_in};
+use crate::run::steady::{self, Jump};
 use crate::switch::Switch;
 use crate::world::{Says, TakesData, World};
 
@@ -72,33 +74,20 @@ const SHARE: u64 = 25;
 /// and one part in this number of what it has skipped.
 const SHARE_OF_SKIPPED: u64 = 2;
 
+/// What a pause costs by itself in a run of so many nodes, in messages handled.
+pub(super) fn pause_cost(nodes: usize) -> u64 {
+    PAUSE + PAUSE_OF_NODE * nodes as u64
+}
+
 /// Why no state of a run recurs, as far as that can be said beforehand: a sentence's subject. What nodes keep is asked in the same way as during the run.
 pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
-    if world.recorder.is_on {
-        return Some("a warm-up, windows, or samples or statistics of packets");
-    }
-    if world.recorder.load_until < Time::MAX {
-        return Some("a load that ends before the run");
-    }
-    if world.is_driven {
-        return Some("a program that drives the run");
-    }
-    if world.numbering.has_subflows() {
-        return Some("flows of several subflows");
+    if let Some(what) = obstacle_to_any(world) {
+        return Some(what);
     }
     if world.says != Says::Nothing || world.takes != TakesData::AsTheyCome {
         return Some(
             "a transport or a scheme whose packets say more, or come in another order, than those of others",
         );
-    }
-    if world.gaps.are_counted || world.gaps.at_switches {
-        return Some("gaps between packets that are counted");
-    }
-    if !world.epochs.is_empty() {
-        return Some("routes that change during the run");
-    }
-    if world.has_changing_channels() {
-        return Some("a channel with faults");
     }
     let mut walk = Walk::note(Time::ZERO);
     let path = PathFacts {
@@ -116,24 +105,83 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
     walk.refusal()
 }
 
+/// Why nothing of a run can be skipped, whether it recurs or is steady.
+pub(crate) fn obstacle_to_any(world: &World) -> Option<&'static str> {
+    if world.recorder.is_on {
+        return Some("a warm-up, windows, or samples or statistics of packets");
+    }
+    if world.recorder.load_until < Time::MAX {
+        return Some("a load that ends before the run");
+    }
+    if world.is_driven {
+        return Some("a program that drives the run");
+    }
+    if world.numbering.has_subflows() {
+        return Some("flows of several subflows");
+    }
+    if world.gaps.are_counted || world.gaps.at_switches {
+        return Some("gaps between packets that are counted");
+    }
+    if !world.epochs.is_empty() {
+        return Some("routes that change during the run");
+    }
+    if world.has_changing_channels() {
+        return Some("a channel with faults");
+    }
+    if world.port_selection().is_some() {
+        return Some("NICs with several ports that are one");
+    }
+    None
+}
+
+/// What is skipped in a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Wanted {
+    /// What recurs.
+    pub(crate) recurring: bool,
+    /// And what is steady.
+    pub(crate) steady: Option<Steady>,
+}
+
 /// Runs until nothing is left to happen, or the end that `setup` sets, or `observe` stops the run.
 pub(crate) fn run(
     world: &Arc<World>,
     nodes: Vec<Node>,
     setup: Setup,
+    wanted: Wanted,
     observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> (Run<Node, Message>, Skipped) {
     let mut search = Search::new(&setup, nodes.len());
-    let end = search.end;
+    if !wanted.recurring {
+        search.next = END_OF_TIME;
+    }
+    let new = |config| steady::Search::new(config, world.wiring.seed, setup.lookahead, nodes.len());
+    let mut steady = wanted.steady.map(new);
     let session = Session::new(Arc::clone(world), nodes, setup, Time::MAX);
     let mut session = session.expect("packets take time: the lookahead is never zero");
     loop {
-        session.run(search.next, &mut *observe);
-        if session.is_stopped() || session.is_done() || session.reached() >= end {
+        let next = steady.as_ref().map_or(search.next, |steady| steady.next.min(search.next));
+        session.run(next.min(search.end), &mut *observe);
+        let now = session.reached();
+        if session.is_stopped() || session.is_done() || now >= search.end {
             break;
         }
-        search.step(world, &mut session);
+        if now >= search.next {
+            let before = search.skipped.jumps;
+            search.step(world, &mut session);
+            if search.skipped.jumps > before
+                && let Some(steady) = &mut steady
+            {
+                steady.begin_anew(session.reached());
+            }
+        }
+        if let Some(steady) = steady.as_mut().filter(|steady| session.reached() >= steady.next)
+            && let Some(jump) = steady.step(world, &mut session, search.end)
+        {
+            search.note_steady(now, &jump, wanted.recurring);
+        }
     }
+    search.skipped.steady = steady.map(steady::Search::finish);
     (session.finish(), search.skipped)
 }
 
@@ -230,7 +278,7 @@ impl Search {
         Search {
             lookahead: setup.lookahead,
             end: setup.until.min(END_OF_TIME),
-            pause_cost: PAUSE + PAUSE_OF_NODE * nodes as u64,
+            pause_cost: pause_cost(nodes),
             next: gap,
             gap,
             stage: Stage::Rest,
@@ -242,6 +290,19 @@ impl Search {
             spent_idle: 0,
             skipped: Skipped::default(),
             steps: Steps::default(),
+        }
+    }
+
+    /// What is steady was jumped over while the clock of the network stood still: what is due at a fixed time has come nearer, and no noted state is one of this run any more.
+    fn note_steady(&mut self, now: Time, jump: &Jump, goes_on: bool) {
+        self.note_jump(jump.time, jump.packet_hops);
+        if self.end < END_OF_TIME {
+            self.end = self.end - jump.time;
+        }
+        if goes_on {
+            (self.stage, self.steps) = (Stage::Rest, Steps::default());
+            self.gap = self.lookahead * FIRST_GAP;
+            self.next = now + self.gap;
         }
     }
 
@@ -620,7 +681,7 @@ fn pass_one(
         // There is no message without a place in the order of its node.
         walk.exact(1 << u32::BITS | u64::from(due.source));
         match stays(payload, walk) {
-            true => walk.deadline(due.at),
+            true => walk.deadline(&mut due.at),
             false => walk.time(&mut due.at),
         }
         payload.recur(walk);

@@ -200,7 +200,7 @@ impl Server {
             Message::Wake => self.end_calculation(ctx),
             Message::Order { dst, bytes, ticket, class } => {
                 let number = self.number(ctx.world);
-                let job = Job { class: *class, ..Job::new(*dst, *bytes, ctx.now) };
+                let job = Job { class: *class, ..Job::new(*dst, *bytes, ctx.clock()) };
                 let parts = self.begin(ctx, job, number);
                 self.events.push(FlowEvent::Started { ticket: *ticket, flow: number, parts });
                 ctx.out.report(false);
@@ -243,8 +243,8 @@ impl Server {
             self.follow_program(ctx, |work, now, actions| work.begin(now, actions));
         }
         while let Some(job) = self.upcoming {
-            if job.start > ctx.now {
-                ctx.out.timer(job.start, Message::Start);
+            if job.start > ctx.clock() {
+                ctx.out.timer(ctx.world.instant(job.start), Message::Start);
                 break;
             }
             if job.stream {
@@ -332,7 +332,7 @@ impl Server {
         }
         if self.work.is_program() && number < FIRST_OWN {
             self.follow_program(ctx, |work, now, actions| work.on_sent(now, number, actions));
-        } else if let Some(job) = self.work.next_closed(ctx.now, group) {
+        } else if let Some(job) = self.work.next_closed(ctx.clock(), group) {
             let number = self.number(ctx.world);
             self.begin(ctx, job, number);
         }
@@ -361,7 +361,7 @@ impl Server {
     /// A calculation of the program ends.
     fn end_calculation(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>) {
         let Some(op) = self.calculations.end(ctx.world) else { return };
-        (self.last_event, self.calculated) = (ctx.now, Some(ctx.now));
+        (self.last_event, self.calculated) = (ctx.now, Some(ctx.clock()));
         self.follow_program(ctx, |work, now, actions| work.on_wake(now, op, actions));
     }
 
@@ -372,15 +372,16 @@ impl Server {
         step: impl FnOnce(&mut HostWork, Time, &mut Vec<Action>),
     ) {
         let mut actions = Vec::new();
-        step(&mut self.work, ctx.now, &mut actions);
+        step(&mut self.work, ctx.clock(), &mut actions);
         for action in actions {
             match action {
                 Action::Wake { at, op } => {
+                    let at = ctx.world.instant(at);
                     self.calculations.begin(ctx.world, at, op);
                     ctx.out.timer(at, Message::Wake);
                 }
                 Action::Send { dst, bytes, number, class, group, nic } => {
-                    let job = Job { group, class, ..Job::new(dst, bytes, ctx.now) };
+                    let job = Job { group, class, ..Job::new(dst, bytes, ctx.clock()) };
                     self.begin_at(ctx, job, number, nic);
                 }
             }
