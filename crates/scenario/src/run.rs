@@ -151,7 +151,8 @@ fn simulate_streamed(
 
     let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
     let summary = Summary { flow_level, ..Summary::of(counted.tally, &finished.records, status)? };
-    let summary = warned(scenario, warnings, switches, summary, &finished.records);
+    let mut summary = warned(scenario, warnings, switches, summary, &finished.records);
+    summary.warnings.extend(finished.skipped.as_ref().and_then(warnings::of_steady));
     let hops = finished.records.totals.packet_hops;
     let performance = Performance {
         skipped: finished.skipped,

@@ -52,9 +52,11 @@ pub struct Steady {
     /// The largest error of the progress of flows, as a share: the mean over all flows of an audit. Where one shows more, nothing is skipped any more because it is steady.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub max_error: f64,
-    /// By how much the progress of flows may differ between two successive windows for them to count as steady, as a share: the mean over all flows; four times as much for a single one.
+    /// By how much the progress of flows may differ between two successive windows for them to count as steady, as a share: the mean over all flows; four times as much for a single one. Absent: twice `max_error`, as
+    /// the mean of two windows is half as wrong as they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
-    pub tolerance: f64,
+    pub tolerance: Option<f64>,
     /// Which share of the steady stretches is run in packets, to measure the error.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub audits: f64,
@@ -62,13 +64,19 @@ pub struct Steady {
 
 impl Default for Steady {
     fn default() -> Self {
-        Steady { max_error: 0.01, tolerance: 0.01, audits: 0.25 }
+        Steady { max_error: 0.01, tolerance: None, audits: 0.25 }
     }
 }
 
 impl Steady {
+    /// By how much the progress of flows may differ between windows.
+    pub(crate) fn tolerance(&self) -> f64 {
+        self.tolerance.unwrap_or(2.0 * self.max_error)
+    }
+
     fn check(&self) -> Result<(), String> {
         let Steady { max_error, tolerance, audits } = *self;
+        let tolerance = tolerance.unwrap_or(1.0);
         let fields = [("max_error", max_error), ("tolerance", tolerance), ("audits", audits)];
         match fields.into_iter().find(|&(_, share)| !(share > 0.0 && share <= 1.0)) {
             Some((field, share)) => {

@@ -10,7 +10,7 @@ use netloom_fabric::flow_control::{credits, pfc};
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark};
 use netloom_record::{Records, Skipped, Window};
 use netloom_routing::preset;
-use netloom_sim::{Degrade, Fault, Measure, SimConfig, Simulation};
+use netloom_sim::{Degrade, Fast, Fault, Measure, SimConfig, Simulation};
 use netloom_topology::Network;
 use netloom_transport::congestion::dcqcn::{Dcqcn, DcqcnPreset};
 use netloom_transport::congestion::dctcp::{Cut, Dctcp};
@@ -35,6 +35,7 @@ fn skipped(network: &Network, config: &SimConfig, pattern: &Pattern) -> (Records
 /// The same of what was planned otherwise.
 fn skipped_of_plan(network: &Network, config: &SimConfig, plan: impl Fn() -> Plan) -> (Records, Skipped) {
     let simulation = |fast| {
+        let fast = if fast { Fast::Recurring } else { Fast::Nothing };
         let config = SimConfig { fast, ..config.clone() };
         Simulation::new(network.clone(), config, plan()).unwrap()
     };

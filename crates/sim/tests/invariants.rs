@@ -17,7 +17,7 @@ use netloom_routing::granularity::hopper::Hopper;
 use netloom_routing::granularity::plb::Plb;
 use netloom_routing::granularity::plb_delay::PlbDelay;
 use netloom_routing::{Granularity, Placement, Selector, preset};
-use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, SimConfig, SimError, Simulation};
+use netloom_sim::{ChannelEnds, Cut, Degrade, Fast, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::congestion::Marks;
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
@@ -842,7 +842,7 @@ proptest! {
         // Without samples the textbook executor must agree.
         let expected = first.run(1).unwrap().records;
         // Nor does it make a difference whether what recurs is skipped.
-        let fast = SimConfig { fast: true, ..config.clone() };
+        let fast = SimConfig { fast: Fast::Recurring, ..config.clone() };
         let skipping = simulate_by(&network, &fast, &pattern, Ports::Any, seed).unwrap().run(1).unwrap().records;
         prop_assert_eq!(difference(&expected, &skipping), None, "skipping what recurs");
         let of_flows = |count: fn(&FlowRecord) -> u64| expected.flows.iter().map(count).sum::<u64>();

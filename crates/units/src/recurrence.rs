@@ -678,6 +678,51 @@ mod tests {
     }
 
     #[test]
+    fn counts_go_on_and_all_else_stays() {
+        let ((then, mut before), (now, mut state)) = (at(0), at(1));
+        let mut walk = Walk::note_counts(then);
+        before.recur(&mut walk);
+        walk.begin_to_compare(now);
+        // It need not be the same, nor need anything be known of it.
+        (state.acked, state.idle_since) = (state.acked + 7, Time(111));
+        let same = state.clone();
+        walk.refuse("something that does not recur");
+        walk.pass_over();
+        state.recur(&mut walk);
+        assert!(walk.recurs() && walk.counts());
+        assert_eq!((walk.period(), walk.until()), (Time(10), Time(1_000_000)));
+        walk.begin_to_move(50);
+        state.recur(&mut walk);
+        let (_, later) = at(51);
+        let expected = State {
+            bytes: later.bytes,
+            waiting: later.waiting,
+            packets: later.packets,
+            // What comes from outside has come nearer.
+            timer: Time(1_000_000 - 500),
+            ..same
+        };
+        assert_eq!(state, expected);
+    }
+
+    #[test]
+    fn events_are_counted_or_the_same() {
+        let walk = |mut walk: Walk| {
+            let mut events = 3;
+            walk.events(&mut events);
+            walk.begin_to_compare(Time(2));
+            events = 5;
+            walk.events(&mut events);
+            if walk.recurs() {
+                walk.begin_to_move(4);
+                walk.events(&mut events);
+            }
+            events
+        };
+        assert_eq!((walk(Walk::note(Time(1))), walk(Walk::note_counts(Time(1)))), (5, 13));
+    }
+
+    #[test]
     fn what_draws_does_not_recur() {
         let (mut walk, mut stream) = (Walk::note(Time(1)), random::Node::Host.stream(1, 2));
         walk.stream(&stream);

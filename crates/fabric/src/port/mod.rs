@@ -54,6 +54,8 @@ pub(crate) struct Special {
     odd: Option<Box<OddRate>>,
     /// Where it says how it stands, if packets carry that.
     pub(crate) telemetry: Option<Arc<Telemetry>>,
+    /// Bytes that count as sent and were skipped: telemetry is read for what passes between two packets, and says nothing of them.
+    unseen: u64,
     /// Its rate estimator, if the routing scheme uses one.
     pub(crate) estimator: Option<RateEstimator>,
 }
@@ -112,7 +114,9 @@ impl Recur for Rare {
         if drain.is_some() {
             walk.refuse("a load that ends before the run");
         }
-        if let Some(Special { ecn: _, faults, changes, odd: _, telemetry, estimator }) = special.as_deref() {
+        if let Some(Special { ecn: _, faults, changes, odd: _, telemetry, unseen: _, estimator }) =
+            special.as_deref()
+        {
             if faults.is_some() || changes.is_some() {
                 walk.refuse("a channel with faults");
             }
@@ -183,7 +187,12 @@ impl Port {
         // Of what waits the time until now.
         let waited = u128::from(self.waiting()) * u128::from(now.0);
         self.stats = self.stats.until_now(early, waited, beyond);
+        let sent = self.stats.bytes;
         self.stats.recur(walk);
+        let skipped = self.stats.bytes - sent;
+        if skipped > 0 && self.special().is_some_and(|special| special.telemetry.is_some()) {
+            self.special_mut().unseen += skipped;
+        }
         self.stats = self.stats.with_what_comes(early, waited, beyond);
         match &mut self.rare {
             Some(rare) => {
@@ -530,9 +539,9 @@ impl Port {
     /// Writes on a data packet that starts, and has been counted, how the port stood before.
     #[inline(never)]
     fn stamp(&self, packet: &Packet, start: Time) {
-        if let Some(Special { telemetry: Some(telemetry), .. }) = self.special() {
+        if let Some(Special { telemetry: Some(telemetry), unseen, .. }) = self.special() {
             let Port { channel, queued, .. } = *self;
-            let sent = self.stats.bytes - u64::from(packet.size);
+            let sent = self.stats.bytes - u64::from(packet.size) - unseen;
             telemetry.stamp(packet, Stamp { channel, queued, sent, at: start, rate: self.rate() });
         }
     }

@@ -38,7 +38,7 @@ const LEAST_PACKETS: u64 = 64;
 const MOST_OF_ONE: f64 = 4.0;
 
 /// How often windows are compared before they become longer.
-const TRIES: u32 = 4;
+const TRIES: u32 = 2;
 
 /// Windows become at most 2 to the power of this times as long as the least.
 const MOST_DOUBLINGS: u32 = 10;
@@ -302,7 +302,7 @@ impl Search {
         self.states.push(state);
         self.next = now + self.window(rtt);
         let [first, second, third] = &self.states[..] else { return None };
-        match compare_windows([first, second, third], world.transport.options.mtu, self.config.tolerance) {
+        match compare_windows([first, second, third], world.transport.options.mtu, self.config.tolerance()) {
             Verdict::Steady => {
                 self.tries = 0;
                 return self.begin_stretch(world, session, end);
@@ -312,9 +312,10 @@ impl Search {
                 self.states.remove(0);
             }
             Verdict::Coarse | Verdict::Changing => {
+                // Two short windows are a longer one.
                 self.lengthen();
-                self.states.drain(..2);
-                self.next = now + self.window(rtt);
+                self.states.remove(1);
+                self.next = now + (now - self.states[0].at);
             }
         }
         None
@@ -422,9 +423,10 @@ fn compare_windows([first, second, third]: [&State; 3], mtu: Bytes, tolerance: f
     let (mut sum, mut count) = (0.0, 0);
     let (mut is_coarse, mut is_off) = (false, false);
     for ((first, second), third) in first.flows.iter().zip(&second.flows).zip(&third.flows) {
-        let (before, after) = (second.delivered - first.delivered, third.delivered - second.delivered);
-        // What a flow has left is known only while it sends for the first time.
-        is_off |= third.left == 0;
+        // One of which all has arrived is near its end.
+        is_off |= third.delivered < second.delivered;
+        let before = second.delivered.saturating_sub(first.delivered);
+        let after = third.delivered.saturating_sub(second.delivered);
         is_coarse |= before.min(after) < LEAST_PACKETS * mtu.0;
         // A packet more or less says nothing.
         let difference =
@@ -565,4 +567,121 @@ fn go_on_by(
     }
     world.ahead.fetch_add(time.0, Ordering::Relaxed);
     session.jump(session.reached(), (packet_hops, 0), &pending);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MTU: Bytes = Bytes(1000);
+
+    /// A state in which each flow has delivered so many packets, and a port has sent them all and kept so many bytes waiting on average.
+    fn state(at: u64, delivered: &[u64], queue: u64) -> State {
+        let flow = |(flow, &packets): (u32, &u64)| Progress {
+            key: FlowKey { src: 0, flow },
+            delivered: packets * MTU.0,
+            left: 1_000_000,
+        };
+        State {
+            at: Time(at),
+            messages: 0,
+            flows: (0..).zip(delivered).map(flow).collect(),
+            ports: vec![Traffic {
+                bytes: delivered.iter().sum::<u64>() * MTU.0,
+                queue: u128::from(queue) * u128::from(at),
+            }],
+            dropped: BTreeMap::new(),
+            rtt: Time(1),
+            walk: Walk::note_counts(Time(at)),
+        }
+    }
+
+    fn verdict(delivered: [[u64; 4]; 2]) -> Verdict {
+        let [first, second] = delivered;
+        let third: Vec<u64> = first.iter().zip(second).map(|(first, second)| first + second).collect();
+        compare_windows([&state(0, &[0; 4], 0), &state(100, &first, 0), &state(200, &third, 0)], MTU, 0.02)
+    }
+
+    #[test]
+    fn windows_are_steady_if_flows_come_equally_far_in_them() {
+        assert_eq!(verdict([[1000, 2000, 500, 400], [1000, 2000, 500, 400]]), Verdict::Steady);
+        // One of them by a little, or all of them by less.
+        assert_eq!(verdict([[1000, 2000, 500, 400], [1060, 2000, 500, 400]]), Verdict::Steady);
+        assert_eq!(verdict([[1000, 2000, 500, 400], [1100, 2000, 500, 400]]), Verdict::Changing);
+        assert_eq!(verdict([[1000, 2000, 500, 400], [1015, 1970, 507, 396]]), Verdict::Steady);
+        assert_eq!(verdict([[1000, 2000, 500, 400], [1030, 1940, 515, 385]]), Verdict::Changing);
+        // A packet more or less says nothing, and a few packets do not either.
+        assert_eq!(verdict([[64, 64, 64, 64], [65, 65, 64, 65]]), Verdict::Steady);
+        assert_eq!(verdict([[1000, 2000, 500, 63], [1000, 2000, 500, 63]]), Verdict::Coarse);
+    }
+
+    #[test]
+    fn queues_that_drift_are_not_steady() {
+        let with_queues = |second, third| {
+            let states = [state(0, &[0], 0), state(100, &[1000], second), state(200, &[2000], third)];
+            compare_windows([&states[0], &states[1], &states[2]], MTU, 0.02)
+        };
+        // In the second window the mean is that of the whole and as much again.
+        assert_eq!(with_queues(50_000, 60_000), Verdict::Steady);
+        assert_eq!(with_queues(50_000, 65_000), Verdict::Changing);
+        assert_eq!(with_queues(50_000, 35_000), Verdict::Changing);
+    }
+
+    /// A search that has audited a stretch in which flows that were said to come 100 packets far have come so far.
+    fn audited(search: Search, came: &[u64]) -> Search {
+        let mut search = search;
+        let before = state(0, &vec![0; came.len()], 0);
+        let flows = before.flows.into_iter().map(|flow| (flow, 100 * MTU.0)).collect();
+        search.skipped.stretches += 1;
+        search.compare(&Audit { time: Time(500), flows }, &state(500, came, 0), MTU);
+        search
+    }
+
+    fn search() -> Search {
+        Search::new(Steady::default(), 1, Time(1), 1)
+    }
+
+    #[test]
+    fn errors_are_those_of_the_audited_flows() {
+        let search = audited(audited(search(), &[100, 101, 99]), &[100, 100, 102]);
+        assert_eq!(search.trusted, Time(500));
+        let skipped = search.finish();
+        assert_eq!((skipped.stretches, skipped.audited, skipped.audited_flows), (2, 2, 6));
+        assert!((skipped.error_mean.unwrap() - 0.04 / 6.0).abs() < 1e-12);
+        assert_eq!((skipped.error_p99, skipped.error_max), (Some(0.02), Some(0.02)));
+        assert_eq!(skipped.stopped, None);
+    }
+
+    #[test]
+    fn a_large_error_ends_it_once_something_has_been_skipped() {
+        let mut good = audited(search(), &[100, 100]);
+        good.skipped.jumps = 1;
+        let bad = audited(good, &[104, 100]);
+        assert!(bad.skipped.stopped.as_ref().is_some_and(|why| why.contains("2.00%")), "{:?}", bad.skipped);
+        assert_eq!(bad.finish().error_max, Some(0.04));
+    }
+
+    #[test]
+    fn a_large_error_makes_windows_longer_before_that() {
+        let mut search = audited(search(), &[100, 100]);
+        for doublings in 1..=MOST_FAILURES {
+            search = audited(search, &[110, 100]);
+            assert_eq!((search.doublings, search.trusted), (doublings, Time::ZERO));
+            assert_eq!((search.skipped.stretches, search.errors.len()), (0, 0));
+        }
+        assert!(audited(search, &[110, 100]).skipped.stopped.is_some());
+    }
+
+    #[test]
+    fn a_flow_that_has_ended_has_come_as_far_as_it_had_to() {
+        let mut search = search();
+        let mut flow = state(0, &[0], 0).flows[0];
+        flow.left = 150;
+        search.compare(
+            &Audit { time: Time(500), flows: vec![(flow, 100 * MTU.0)] },
+            &state(500, &[], 0),
+            MTU,
+        );
+        assert!(search.skipped.stopped.is_none() && search.failures == 1, "{search:?}");
+    }
 }
