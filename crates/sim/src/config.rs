@@ -57,7 +57,7 @@ pub struct Steady {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub tolerance: Option<f64>,
-    /// Which share of the steady stretches is run in packets, to measure the error.
+    /// Which share of the steady stretches is run in packets, to measure the error: the first one, and one drawn of each group of 1 / `audits`.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub audits: f64,
 }

@@ -199,6 +199,8 @@ pub(super) struct Search {
     trusted: Time,
     failures: u32,
     random: Stream,
+    /// Which of each group of stretches is audited.
+    turn: u64,
     /// The errors of all flows in all audits.
     errors: Vec<f64>,
     skipped: SteadySkipped,
@@ -220,6 +222,7 @@ impl Search {
             trusted: Time::ZERO,
             failures: 0,
             random: random::Node::Audits.stream(seed, 0),
+            turn: 0,
             errors: Vec::new(),
             skipped: SteadySkipped { max_error: config.max_error, ..SteadySkipped::default() },
         }
@@ -355,9 +358,9 @@ impl Search {
             self.states.push(third);
             return None;
         }
-        let times_trusted = |times: u64| self.trusted.0 * times / period.0;
-        let is_audited =
-            times_trusted(LONGEST_JUMP) < SHORTEST || self.random.random_bool(self.config.audits);
+        let trusted = self.trusted.0;
+        let times_trusted = |times: u64| trusted * times / period.0;
+        let is_audited = self.is_turn_of_audit() || times_trusted(LONGEST_JUMP) < SHORTEST;
         let periods = most.min(match is_audited {
             true => times_trusted(LONGEST_AUDIT).max(FIRST_STRETCH),
             false => times_trusted(LONGEST_JUMP),
@@ -378,6 +381,18 @@ impl Search {
         self.skipped.packet_hops += packet_hops;
         self.next = now + self.lookahead;
         Some(Jump { time, packet_hops })
+    }
+
+    /// Whether the stretch that begins is to be audited: the first one, and one of each further group of stretches, which one is drawn.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of stretches")]
+    fn is_turn_of_audit(&mut self) -> bool {
+        let group = (1.0 / self.config.audits).round() as u64;
+        let place = self.skipped.stretches % group;
+        if place == 0 {
+            let is_first = self.skipped.stretches == 0;
+            self.turn = if is_first { 0 } else { self.random.random_range(0..group) };
+        }
+        place == self.turn
     }
 
     /// An audited stretch is over: compares how far each flow has come with how far it was said to.
