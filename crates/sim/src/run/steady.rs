@@ -47,7 +47,7 @@ const MOST_DOUBLINGS: u32 = 10;
 const FIRST_STRETCH: u64 = 4;
 
 /// A stretch is jumped if it is at most this many times as long as the longest that was audited,
-const LONGEST_JUMP: u64 = 8;
+const LONGEST_JUMP: u64 = 4;
 
 /// and audited if it is at most this many times as long.
 const LONGEST_AUDIT: u64 = 2;
