@@ -9,10 +9,9 @@
 //! is forgotten when the ACK of a later packet of the flow comes, or when the flow's place is given to another one. All packets of a source
 //! pass the same switch first, so that it is that switch which begins their records.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use netloom_units::{Rate, Time, narrow};
+use netloom_units::{Rate, Time};
 
 use crate::packet::Packet;
 
@@ -47,23 +46,39 @@ struct Source {
     spare: Vec<Vec<Stamp>>,
 }
 
-/// The records of the flow in a slot, in the order in which its packets left their NIC.
+/// The records of the flow in a slot, numbered from the beginning in the order in which its packets left their NIC.
 #[derive(Debug, Default)]
 struct Records {
     flow: u32,
+    /// The number of the first one that has not been given up.
+    first: u32,
+    /// The number of the next one.
+    end: u32,
+    /// By hops taken: the number of the packet that is likely to be next to leave the switch there. Packets seldom overtake each other.
+    likely: [u32; LIKELY_HOPS],
     /// When the last of them left its NIC.
     latest: Time,
     /// What left its NIC before is of no interest any more.
     since: Time,
-    packets: VecDeque<(Time, Vec<Stamp>)>,
-    /// How many have been given up: counted from the beginning, the number of the first of `packets`.
-    given_up: u32,
-    /// By hops taken: the number of the packet that is likely to be next to leave the switch there. Packets seldom overtake each other.
-    likely: [u32; LIKELY_HOPS],
+    /// Their places go round: the lowest bits of a number say its place. As many as a power of two, or none; those without a record are [nobody's](NOBODY).
+    places: Vec<Record>,
 }
+
+/// What switches have written on a packet, and when it left its NIC, as no other packet of the source did.
+#[derive(Debug)]
+struct Record {
+    sent: Time,
+    stamps: Vec<Stamp>,
+}
+
+/// No packet leaves its NIC at that instant.
+const NOBODY: Time = Time::MAX;
 
 /// Numbers of hops that have a likely next packet of their own; a power of two.
 const LIKELY_HOPS: usize = 8;
+
+/// The fewest places for the records of a flow; a power of two.
+const FEW: usize = 4;
 
 impl Telemetry {
     /// No records, for this many hosts.
@@ -71,6 +86,7 @@ impl Telemetry {
         Telemetry { sources: (0..hosts).map(|_| Mutex::default()).collect() }
     }
 
+    #[inline(always)]
     fn source(&self, host: u32) -> MutexGuard<'_, Source> {
         // A panic elsewhere ends the run anyway.
         self.sources[host as usize].lock().unwrap_or_else(PoisonError::into_inner)
@@ -81,7 +97,7 @@ impl Telemetry {
     pub(crate) fn stamp(&self, packet: &Packet, stamp: Stamp) {
         let mut source = self.source(packet.src);
         if packet.trail.hops() == 1 {
-            source.begin(packet, stamp);
+            source.begin(packet, &stamp);
         } else if let Some(records) = source.flows.get_mut(packet.slot as usize)
             && records.flow == packet.flow
         {
@@ -91,6 +107,7 @@ impl Telemetry {
 
     /// An ACK has come back to its data's source: shows what switches wrote on the packet that it answers, in their order. Shows nothing if an
     /// answer to that packet or to a later one of its flow has come before.
+    #[inline]
     pub fn take(&self, ack: &Packet, read: impl FnOnce(&[Stamp])) {
         let mut source = self.source(ack.dst);
         let Source { flows, spare } = &mut *source;
@@ -103,10 +120,10 @@ impl Telemetry {
         }
         records.give_up_before(ack.sent, spare);
         records.since = ack.sent + Time(1);
-        if let Some((sent, stamps)) = records.packets.front()
-            && *sent == ack.sent
+        if let Some(record) = records.first()
+            && record.sent == ack.sent
         {
-            read(stamps);
+            read(&record.stamps);
             records.give_up_first(spare);
         }
     }
@@ -115,83 +132,148 @@ impl Telemetry {
 impl Source {
     /// A packet leaves its first switch. Apart from what later switches do, which is most of all, and takes fewer registers without it.
     #[inline(never)]
-    fn begin(&mut self, packet: &Packet, stamp: Stamp) {
+    fn begin(&mut self, packet: &Packet, stamp: &Stamp) {
         let Source { flows, spare } = self;
         let slot = packet.slot as usize;
         if flows.len() <= slot {
-            flows.resize_with(slot + 1, Records::default);
+            make_flows(flows, slot + 1);
         }
-        flows[slot].begin(packet, stamp, spare);
+        flows[slot].begin(packet, spare, stamp);
     }
 }
 
+#[cold]
+#[inline(never)]
+fn make_flows(flows: &mut Vec<Records>, count: usize) {
+    flows.resize_with(count, Records::default);
+}
+
 impl Records {
+    /// The place of a number; none if there are no places at all.
+    #[inline(always)]
+    fn place(&mut self, number: u32) -> Option<&mut Record> {
+        let last = self.places.len().wrapping_sub(1);
+        self.places.get_mut(number as usize & last)
+    }
+
+    /// The place of the first record.
+    #[inline(always)]
+    fn first(&mut self) -> Option<&mut Record> {
+        self.place(self.first)
+    }
+
     /// A packet leaves a switch after its first one. One of which nothing is known any more leaves nothing behind.
     #[inline(always)]
     fn stamp(&mut self, packet: &Packet, stamp: Stamp) {
-        let likely = &mut self.likely[usize::from(packet.trail.hops()) % LIKELY_HOPS];
-        let place = likely.wrapping_sub(self.given_up) as usize;
-        match self.packets.get_mut(place) {
-            Some((sent, stamps)) if *sent == packet.sent => {
-                *likely = likely.wrapping_add(1);
-                stamps.push(stamp);
+        let hops = usize::from(packet.trail.hops()) % LIKELY_HOPS;
+        let likely = self.likely[hops];
+        match self.place(likely) {
+            Some(record) if record.sent == packet.sent => {
+                record.stamps.push(stamp);
+                self.likely[hops] = likely.wrapping_add(1);
             }
-            _ => self.stamp_unlikely(packet, stamp),
+            _ => self.stamp_unlikely(packet, &stamp),
         }
     }
 
     /// The same of a packet that is not the one which was likely to be next.
     #[cold]
     #[inline(never)]
-    fn stamp_unlikely(&mut self, packet: &Packet, stamp: Stamp) {
-        if let Ok(place) = self.packets.binary_search_by_key(&packet.sent, |&(sent, _)| sent) {
-            self.packets[place].1.push(stamp);
-            self.likely[usize::from(packet.trail.hops()) % LIKELY_HOPS] =
-                self.given_up.wrapping_add(narrow::<u32>(place)).wrapping_add(1);
+    fn stamp_unlikely(&mut self, packet: &Packet, stamp: &Stamp) {
+        // They are in order of `sent`.
+        let (mut number, mut end) = (self.first, self.end);
+        while number != end {
+            let middle = number.wrapping_add(end.wrapping_sub(number) / 2);
+            match self.place(middle) {
+                Some(record) if record.sent < packet.sent => number = middle.wrapping_add(1),
+                _ => end = middle,
+            }
+        }
+        if let Some(record) = self.place(number)
+            && record.sent == packet.sent
+        {
+            record.stamps.push(*stamp);
+            self.likely[usize::from(packet.trail.hops()) % LIKELY_HOPS] = number.wrapping_add(1);
         }
     }
 
     /// A packet leaves its first switch. Nobody waits for one of a flow that has given its place to another one by now, or that a later one has
     /// overtaken for good.
-    fn begin(&mut self, packet: &Packet, stamp: Stamp, spare: &mut Vec<Vec<Stamp>>) {
-        if packet.sent < self.since {
+    #[inline(always)]
+    fn begin(&mut self, packet: &Packet, spare: &mut Vec<Vec<Stamp>>, stamp: &Stamp) {
+        let sent = packet.sent;
+        if sent < self.since {
             return;
         }
         if self.flow != packet.flow {
-            if packet.sent < self.latest {
+            if sent < self.latest {
                 return;
             }
-            self.give_up_before(Time::MAX, spare);
+            self.give_up_before(NOBODY, spare);
             self.since = self.latest;
             self.flow = packet.flow;
         }
-        self.latest = self.latest.max(packet.sent);
-        let mut stamps = spare.pop().unwrap_or_default();
-        stamps.push(stamp);
-        let record = (packet.sent, stamps);
-        // Few packets hurry, and overtake others before their first switch.
-        if self.packets.back().is_none_or(|&(sent, _)| sent < packet.sent) {
-            return self.packets.push_back(record);
+        if self.end.wrapping_sub(self.first) as usize == self.places.len() {
+            self.make_room();
         }
-        let index = self.packets.partition_point(|&(sent, _)| sent < packet.sent);
-        self.packets.insert(index, record);
+        let number = self.end;
+        self.end = number.wrapping_add(1);
+        if let Some(record) = self.place(number) {
+            record.sent = sent;
+            record.stamps = spare.pop().unwrap_or_default();
+            record.stamps.push(*stamp);
+        }
+        if sent < self.latest {
+            return self.move_forward(number);
+        }
+        self.latest = sent;
+    }
+
+    /// Moves a record before those of packets that left their NIC later. Few packets hurry, and overtake others before their first switch.
+    #[cold]
+    #[inline(never)]
+    fn move_forward(&mut self, mut number: u32) {
+        let last = self.places.len() - 1;
+        while number != self.first {
+            let (place, before) = (number as usize & last, number.wrapping_sub(1) as usize & last);
+            if self.places[before].sent < self.places[place].sent {
+                return;
+            }
+            self.places.swap(before, place);
+            number = number.wrapping_sub(1);
+        }
+    }
+
+    /// Makes twice as many places, as all are taken.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        let few = self.places.len();
+        let many = (2 * few).max(FEW);
+        // By number, the first record is the first of the places.
+        self.places.rotate_left(self.first as usize % few.max(1));
+        self.places.resize_with(many, || Record { sent: NOBODY, stamps: Vec::new() });
+        self.places.rotate_right(self.first as usize % many);
     }
 
     /// Forgets the packets that left before an instant.
-    #[inline]
+    #[inline(always)]
     fn give_up_before(&mut self, sent: Time, spare: &mut Vec<Vec<Stamp>>) {
-        while self.packets.front().is_some_and(|&(at, _)| at < sent) {
+        while self.first().is_some_and(|record| record.sent < sent) {
             self.give_up_first(spare);
         }
     }
 
-    /// Forgets the first packet, if there is one.
-    #[inline]
+    /// Forgets the first packet, of those that there are.
+    #[inline(always)]
     fn give_up_first(&mut self, spare: &mut Vec<Vec<Stamp>>) {
-        let Some((_, mut stamps)) = self.packets.pop_front() else { return };
-        self.given_up = self.given_up.wrapping_add(1);
-        stamps.clear();
-        spare.push(stamps);
+        if let Some(record) = self.first() {
+            record.sent = NOBODY;
+            let mut stamps = std::mem::take(&mut record.stamps);
+            self.first = self.first.wrapping_add(1);
+            stamps.clear();
+            spare.push(stamps);
+        }
     }
 }
 
@@ -253,6 +335,27 @@ mod tests {
         }
         assert_eq!(take(&telemetry, 7, 20).unwrap()[1..], [20, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
         assert_eq!(take(&telemetry, 7, 40).unwrap()[1..4], [40, 3, 4]);
+    }
+
+    #[test]
+    fn records_are_found_however_many_there_are_and_have_been() {
+        let telemetry = Telemetry::new(2);
+        let (mut sent, mut answered) = (0, 0);
+        // Ever more are under way, and the first of them is in any place.
+        for more in [3, 2, 1, 5, 7, 4, 30, 3] {
+            for _ in 0..more {
+                sent += 1;
+                pass(&telemetry, packet(7, sent), 1, 1);
+            }
+            pass(&telemetry, packet(7, answered + 1), 2, 2);
+            pass(&telemetry, packet(7, sent), 2, 3);
+            for _ in 0..2 {
+                answered += 1;
+                let stamps = take(&telemetry, 7, answered).unwrap();
+                assert_eq!(stamps[0], 1, "{answered} of {sent}");
+            }
+        }
+        assert_eq!(take(&telemetry, 7, sent), Some(vec![1, 3]));
     }
 
     #[test]

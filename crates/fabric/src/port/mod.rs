@@ -52,8 +52,8 @@ pub(crate) struct Special {
     changes: Option<Box<Changes>>,
     /// Its rate, if that is no pace.
     odd: Option<Box<OddRate>>,
-    /// Where it says how it stands, if packets carry that.
-    pub(crate) telemetry: Option<Arc<Telemetry>>,
+    /// Where it says how it stands, if packets carry that, and the rate that it says.
+    telemetry: Option<(Arc<Telemetry>, Rate)>,
     /// Bytes that count as sent and were skipped: telemetry is read for what passes between two packets, and says nothing of them.
     unseen: u64,
     /// Its rate estimator, if the routing scheme uses one.
@@ -99,7 +99,7 @@ pub struct Port {
     pub(crate) to: u32,
     pub(crate) rank: u8,
     /// Packets [handed on early](early) of which it is not known yet that they have begun, all of `sending` bytes. They are among the bytes `queued`.
-    early: u8,
+    pub(crate) early: u8,
     /// Whether data packets sum up what serialisation adds to their way.
     sums: bool,
     /// Whether [telemetry](Special::telemetry) is written on data packets.
@@ -449,6 +449,9 @@ impl Port {
     /// The next packet looks whether those after it must be looked at.
     fn set_rate(&mut self, rate: Rate, head: Time) {
         self.watch_from = Time::ZERO;
+        if let Some(Special { telemetry: Some((_, said)), .. }) = self.own_special_mut() {
+            *said = rate;
+        }
         self.pace = Pace::of(rate).unwrap_or(Pace::NONE);
         self.head = u32::try_from(head.0).unwrap_or(u32::MAX);
         if self.pace == Pace::NONE {
@@ -532,17 +535,18 @@ impl Port {
 
     /// From now on writes how it stands on data packets that start.
     pub(crate) fn set_telemetry(&mut self, telemetry: Arc<Telemetry>) {
-        self.special_mut().telemetry = Some(telemetry);
+        let rate = self.rate();
+        self.special_mut().telemetry = Some((telemetry, rate));
         self.stamps = true;
     }
 
     /// Writes on a data packet that starts, and has been counted, how the port stood before.
     #[inline(never)]
     fn stamp(&self, packet: &Packet, start: Time) {
-        if let Some(Special { telemetry: Some(telemetry), unseen, .. }) = self.special() {
+        if let Some(Special { telemetry: Some((telemetry, rate)), unseen, .. }) = self.special() {
             let Port { channel, queued, .. } = *self;
             let sent = self.stats.bytes - u64::from(packet.size) - unseen;
-            telemetry.stamp(packet, Stamp { channel, queued, sent, at: start, rate: self.rate() });
+            telemetry.stamp(packet, Stamp { channel, queued, sent, at: start, rate: *rate });
         }
     }
 
