@@ -155,12 +155,14 @@ impl Network {
     }
 
     /// Outgoing channels of a node, indexed by [`PortId`].
+    #[inline]
     pub fn ports(&self, node: NodeId) -> &[ChannelId] {
         let node = node as usize;
         &self.ports[self.port_start[node] as usize..self.port_start[node + 1] as usize]
     }
 
     /// One direction of a link.
+    #[inline]
     pub fn channel(&self, channel: ChannelId) -> Channel {
         let link = self.links[channel as usize / 2];
         let (from, to) = if channel.is_multiple_of(2) { (link.a, link.b) } else { (link.b, link.a) };

@@ -218,6 +218,7 @@ impl Flowcut {
 
 impl Routing {
     /// How flows fall into flowcuts that switches count, if they do.
+    #[inline]
     pub fn counted_flowcuts(&self) -> Option<&Flowcut> {
         self.granularity.flowcut().filter(|_| self.placement != Placement::Nic)
     }
@@ -225,6 +226,7 @@ impl Routing {
 
 impl Granularity {
     /// How flows fall into flowcuts, if they do.
+    #[inline]
     pub fn flowcut(&self) -> Option<&Flowcut> {
         match self {
             Granularity::Flowcut(flowcut) => Some(flowcut),

@@ -3,8 +3,8 @@
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{ByKind, Flags, Packet};
-use netloom_routing::granularity::flowcut::{Assigned, Stops};
-use netloom_routing::{Arrival, FlowKey, Header, PacketContext, Place, Placement, Receipt, Signal};
+use netloom_routing::granularity::flowcut::{self, Assigned, Stops};
+use netloom_routing::{Arrival, FlowKey, PacketContext, Place, Placement, Receipt, Signal};
 use netloom_topology::PortId;
 use netloom_units::{Bytes, Time};
 
@@ -57,32 +57,36 @@ impl SwitchProtocol for Flowcut {
 
 impl Switch {
     /// The port of a data packet, which is counted in flight and acknowledged at its last switch.
-    pub(crate) fn count_data(
-        &mut self,
-        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        packet: &mut Packet,
-    ) -> PortId {
+    #[inline(never)]
+    fn count_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> PortId {
+        match self.is_edge_of(ctx.world, packet.dst) {
+            true => self.count_at_edge(ctx, packet),
+            false => self.count_passing(ctx, packet),
+        }
+    }
+
+    /// The same at a switch of the host to which the packet goes.
+    #[inline(never)]
+    fn count_at_edge(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> PortId {
         let Ctx { world, id, .. } = *ctx;
         let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
-        let header = header_of(world, packet);
-        if self.is_edge_of(world, packet.dst)
-            && forwarding.arrives(Place { here: id, row: self.row }, &header)
-        {
-            // Where the first switch is the last one, there is only one path.
-            if packet.trail.hops() > 1 {
-                self.acknowledge_data(ctx, packet);
-            }
-            return self.choose_quickly(ctx, packet);
+        if !forwarding.arrives(Place { here: id, row: self.row }, &header_of(world, packet)) {
+            return self.count_passing(ctx, packet);
         }
-        let arrival = Arrival {
-            back: packet.ingress,
-            sent: packet.sent,
-            serialisation: Time(u64::from(packet.serialisation)),
-            turned: packet.flags.drain_epoch(),
-        };
-        match self.path_selector.assign(&header, arrival, ctx.now) {
+        // Where the first switch is the last one, there is only one path.
+        if packet.trail.hops() > 1 {
+            self.acknowledge_data(ctx, packet);
+        }
+        self.choose_quickly(ctx, packet)
+    }
+
+    /// The same at another switch than the last one.
+    // Most packets keep the way of their flowcut. What others need is looked up again, so that it takes no registers here.
+    #[inline(always)]
+    fn count_passing(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> PortId {
+        match self.path_selector.assign(&header_of(ctx.world, packet), arrival_of(packet), ctx.now) {
             Assigned::Kept(hop) => take(packet, hop),
-            assigned => self.begin_flowcut(ctx, packet, (header, arrival), assigned),
+            assigned => self.begin_flowcut(ctx, packet, assigned),
         }
     }
 
@@ -92,17 +96,17 @@ impl Switch {
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
-        (header, arrival): (Header, Arrival),
         assigned: Assigned,
     ) -> PortId {
         let Ctx { world, id, .. } = *ctx;
         let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
         let Switch { ports, path_selector, draws, protocols, row, .. } = self;
         let candidates = forwarding.table().candidates_in_row(*row, packet.dst);
-        let place = Place { here: id, row: *row };
+        let (place, header) = (Place { here: id, row: *row }, header_of(world, packet));
         let context = PacketContext { forwarding, place, header: &header };
         let view = PortsAt { ports, reports: protocols.reports.as_deref(), ctx: ctx.again() };
-        take(packet, path_selector.begin_flowcut((assigned, arrival), context, candidates, view, draws))
+        let from = (assigned, arrival_of(packet));
+        take(packet, path_selector.begin_flowcut(from, context, candidates, view, draws))
     }
 
     /// Acknowledges a packet to the switches before this one: to all of them along its path, or to the first one along any path.
@@ -130,30 +134,17 @@ impl Switch {
             ack.tag = ack.tag.saturating_sub(1);
             pass = ack.tag;
         }
-        let has_more = match flowcut.min_remaining {
-            Bytes(0) => !ack.flags.is_last(),
-            _ => ack.flags.has_more(),
-        };
-        let receipt = Receipt {
-            flow: FlowKey { src: ack.dst, flow: ack.flow },
-            pass,
-            sent: ack.sent,
-            bytes: ack.number_of(&[FLOW_ACK]),
-            serialisation: Time(u64::from(ack.serialisation)),
-            hops: u32::from(ack.trail.hops()),
-            has_more,
-            access: None,
-        };
         // A path over an intermediate switch may have come by the first one again.
         if pass > 1
-            && let Some((back, signal)) = self.path_selector.on_receipt(&receipt, ctx.now)
+            && let Some((back, signal)) =
+                self.path_selector.on_receipt(&receipt_of(flowcut, ack, pass), ctx.now)
         {
             if let Some(signal) = signal {
                 self.signal_source(ctx, ack, None, signal);
             }
             return Some(back);
         }
-        self.end_flow_ack(ctx, ack, receipt)
+        self.end_flow_ack(ctx, ack)
     }
 
     /// An acknowledgement that nothing here was counted for but, at the flow's first switch, by the packet's first pass: there it ends.
@@ -162,10 +153,11 @@ impl Switch {
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         ack: &mut Packet,
-        receipt: Receipt,
     ) -> Option<PortId> {
         if self.is_edge_of(ctx.world, ack.dst) {
-            let receipt = Receipt { pass: 1, access: Some(access(ctx.world, ack.dst)), ..receipt };
+            let flowcut = ctx.world.routing.counted_flowcuts()?;
+            let access = Some(access(ctx.world, ack.dst));
+            let receipt = Receipt { access, ..receipt_of(flowcut, ack, 1) };
             let counted = self.path_selector.on_receipt(&receipt, ctx.now);
             self.absorb(ctx, ack);
             if let Some((back, Some(signal))) = counted {
@@ -205,6 +197,35 @@ impl Switch {
             ..signal_about(ack, kind, flowcut.frame_size, ctx.now)
         };
         self.send_control(ctx, &mut frame, port);
+    }
+}
+
+/// What a switch notes of a data packet as it comes.
+#[inline(always)]
+fn arrival_of(packet: &Packet) -> Arrival {
+    Arrival {
+        back: packet.ingress,
+        sent: packet.sent,
+        serialisation: Time(u64::from(packet.serialisation)),
+        turned: packet.flags.drain_epoch(),
+    }
+}
+
+/// What an acknowledgement says of a packet that had crossed this many channels.
+#[inline(always)]
+fn receipt_of(flowcut: &flowcut::Flowcut, ack: &Packet, pass: u32) -> Receipt {
+    Receipt {
+        flow: FlowKey { src: ack.dst, flow: ack.flow },
+        pass,
+        sent: ack.sent,
+        bytes: ack.number_of(&[FLOW_ACK]),
+        serialisation: Time(u64::from(ack.serialisation)),
+        hops: u32::from(ack.trail.hops()),
+        has_more: match flowcut.min_remaining {
+            Bytes(0) => !ack.flags.is_last(),
+            _ => ack.flags.has_more(),
+        },
+        access: None,
     }
 }
 
