@@ -168,6 +168,7 @@ impl Transport {
     }
 
     /// Whether the windows of a flow's subflows grow together.
+    #[inline]
     pub fn is_coupled(&self) -> bool {
         self.congestion.facts().coupled
     }

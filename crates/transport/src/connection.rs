@@ -55,6 +55,7 @@ struct Subflow {
 
 impl Subflow {
     /// Its window and round-trip time are these.
+    #[inline]
     fn set(&mut self, window: u64, rtt: Time) {
         let (window, rtt) = (window as f64, rtt.0.max(1) as f64);
         (self.rate, self.gain) = (window / rtt, window / (rtt * rtt));
@@ -91,18 +92,30 @@ impl Connection {
     }
 
     /// Whether everything has arrived and nothing more can come.
+    #[inline]
     pub fn is_done(&self) -> bool {
         self.arrived.base() >= self.content.count && !self.content.is_open()
     }
 
     /// Bytes that a subflow may send beyond what it has sent already.
+    #[inline]
     pub fn unsent(&self, transport: &Transport, subflow: u32) -> Bytes {
+        let mtu = transport.options.mtu.0;
+        let new = if self.next < self.content.count { self.content.unsent(self.next, mtu) } else { 0 };
+        match self.is_unsettled() {
+            true => self.unsent_unsettled(mtu, subflow, new),
+            false => Bytes(new),
+        }
+    }
+
+    /// The same while some subflows are silent, or others repeat what they had under way. Nobody has sent `new` bytes.
+    #[cold]
+    #[inline(never)]
+    fn unsent_unsettled(&self, mtu: u64, subflow: u32, new: u64) -> Bytes {
         if self.subflows[subflow as usize].is_silent && (self.silent as usize) < self.subflows.len() {
             return Bytes(0);
         }
-        let mtu = transport.options.mtu.0;
         let again = self.again.iter().filter(|&&again| self.is_for(subflow, again)).count() as u64;
-        let new = if self.next < self.content.count { self.content.unsent(self.next, mtu) } else { 0 };
         Bytes(again * mtu + new)
     }
 
@@ -160,7 +173,10 @@ impl Connection {
         if !self.again.is_empty() {
             self.again.retain(|&(seq, from)| !(is_back && from == subflow || self.arrived.contains(seq)));
         }
-        let seq = match sent.iter().position(|&seq| seq == answer.seq) {
+        // Nearly always it is the first one.
+        let is_first = sent.front() == Some(&answer.seq);
+        let place = if is_first { Some(0) } else { sent.iter().position(|&seq| seq == answer.seq) };
+        let seq = match place {
             Some(place) => *base + place as u32,
             // It has been made up for: any earlier packet.
             None => base.checked_sub(1)?,
@@ -196,11 +212,13 @@ impl Connection {
     }
 
     /// Whether an answer may change what subflows may send: some are silent, or others repeat what they had under way.
+    #[inline]
     pub fn is_unsettled(&self) -> bool {
         !self.again.is_empty() || self.silent > 0
     }
 
     /// The window and the round-trip time of a subflow have perhaps changed.
+    #[inline]
     pub fn see(&mut self, subflow: u32, window: u64, rtt: Time) {
         self.subflows[subflow as usize].set(window, rtt);
     }

@@ -72,6 +72,7 @@ impl Content {
     }
 
     /// The content of a subflow: after what it has sent there is one packet more, if any of its flow's bytes are `unsent`.
+    #[inline]
     pub(crate) fn offer(&mut self, next: u32, unsent: u64, mtu: u64) {
         self.bytes = u64::from(next) * mtu + unsent;
         self.count = next + u32::from(unsent > 0);

@@ -392,6 +392,7 @@ impl Sender {
     }
 
     /// Bytes on the wire that it may have unacknowledged; `u64::MAX`: as many as it likes.
+    #[inline]
     pub fn window(&self) -> u64 {
         self.gate.window()
     }

@@ -4,7 +4,7 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind};
 use netloom_record::{FlowRecord, GapRecord};
-use netloom_transport::{Cause, Connection, Feedback, Sender};
+use netloom_transport::{Ack, Cause, Connection, Feedback, Sender};
 use netloom_units::Time;
 use netloom_workload::Message as Job;
 
@@ -123,38 +123,54 @@ impl Host {
         if transport.is_coupled() {
             flow.sender.couple(connection.increase(transport.packet_size()));
         }
-        let (mut feedback, mut losses, mut unreachable) = (None, None, None);
         match (news, packet.kind) {
-            (None, _) => {}
             (Some(ack), ACK) => {
                 flow.read_telemetry(ctx.world, packet);
-                feedback = Some(flow.sender.on_ack(transport, ack));
-                losses = flow.sender.find_losses(transport, ctx.now);
-            }
-            (Some(nack), NACK) => feedback = Some(flow.sender.on_nack(transport, nack)),
-            (Some(header), _) => {
-                // It says nothing of other packets, but the connection may have heard of some by other subflows.
-                flow.sender.forgo(header.cumulative);
-                if packet.kind == PacketKind::Unreachable {
-                    unreachable = Some(flow.sender.on_unreachable(transport, header));
-                } else {
-                    feedback = Some(flow.sender.on_returned(transport, header));
+                let feedback = flow.sender.on_ack(transport, ack);
+                let losses = flow.sender.find_losses(transport, ctx.now);
+                if transport.is_coupled() {
+                    connection.see(subflow, flow.sender.window(), flow.sender.rtt());
+                }
+                self.on_feedback(ctx, packet.slot, &feedback);
+                if let Some(losses) = losses {
+                    self.on_feedback(ctx, packet.slot, &losses);
                 }
             }
-        }
-        if transport.is_coupled() {
-            connection.see(subflow, flow.sender.window(), flow.sender.rtt());
-        }
-        if let Some(feedback) = unreachable {
-            self.leave_path(ctx.world, ctx.id, packet.slot, &feedback);
-        }
-        for feedback in feedback.iter().chain(&losses) {
-            self.on_feedback(ctx, packet.slot, feedback);
+            (Some(answer), _) => self.on_other_answer_to_subflow(ctx, packet, answer),
+            (None, _) => self.see(ctx.world, number, subflow),
         }
         if was_unsettled {
             self.offer(ctx.world, number);
         }
         self.go_on(ctx, packet.slot);
+    }
+
+    /// What a subflow learns from an answer that is no ACK. Apart from ACKs, as these are the rule.
+    #[inline(never)]
+    fn on_other_answer_to_subflow(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &Packet,
+        answer: Ack,
+    ) {
+        let transport = &ctx.world.transport;
+        let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
+        if packet.kind != NACK {
+            // It says nothing of other packets, but the connection may have heard of some by other subflows.
+            flow.sender.forgo(answer.cumulative);
+        }
+        let feedback = match packet.kind {
+            NACK => flow.sender.on_nack(transport, answer),
+            PacketKind::Unreachable => flow.sender.on_unreachable(transport, answer),
+            _ => flow.sender.on_returned(transport, answer),
+        };
+        let (number, subflow) =
+            (ctx.world.numbering.flow(packet.flow), ctx.world.numbering.subflow(packet.flow));
+        self.see(ctx.world, number, subflow);
+        match packet.kind {
+            PacketKind::Unreachable => self.leave_path(ctx.world, ctx.id, packet.slot, &feedback),
+            _ => self.on_feedback(ctx, packet.slot, &feedback),
+        }
     }
 
     /// A subflow's timer has something for it.

@@ -16,16 +16,19 @@ impl Sender {
     }
 
     /// That many bytes of its flow are unsent: if there are any, it may send a packet more.
+    #[inline]
     pub fn offer(&mut self, transport: &Transport, unsent: Bytes) {
         self.content.offer(self.next, unsent.0, transport.options.mtu.0);
     }
 
     /// Its smoothed round-trip time; before the first sample that of the idle path.
+    #[inline]
     pub fn rtt(&self) -> Time {
         self.rtt.smoothed().unwrap_or(self.base_rtt)
     }
 
     /// Beyond slow start its window is to grow by at most that many bytes per byte acknowledged, because of the flow's other subflows.
+    #[inline]
     pub fn couple(&mut self, per_byte: f64) {
         self.control.couple(per_byte);
     }
