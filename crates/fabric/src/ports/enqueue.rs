@@ -296,8 +296,8 @@ impl Ports {
             Some(_) => {
                 let to = self.port_queue(port, packet, at.rules);
                 match self.is_host {
-                    true => self.enqueue_or_trim::<true>(to, packet, random, at.again()),
-                    false => self.enqueue_or_trim::<false>(to, packet, random, at.again()),
+                    true => self.enqueue_or_trim::<true, true>(to, packet, random, at.again()),
+                    false => self.enqueue_or_trim::<false, true>(to, packet, random, at.again()),
                 }
             }
             None if self.is_host => self.enqueue_at_host(port, packet, random, at),
@@ -308,9 +308,9 @@ impl Ports {
         }
     }
 
-    /// [`Self::enqueue`] where packets are trimmed. `to` is [where the packet leaves](Self::port_queue), but for data that hurry. `IS_HOST`: the node is a host.
+    /// [`Self::enqueue`] where packets are trimmed. `to` is [where the packet leaves](Self::port_queue), but for data that hurry. `IS_HOST`: the node is a host. `IS_OBSERVED`: as for [`Self::enqueue_or_drop`], or it is not known.
     #[inline(always)]
-    pub fn enqueue_or_trim<const IS_HOST: bool>(
+    pub fn enqueue_or_trim<const IS_HOST: bool, const IS_OBSERVED: bool>(
         &mut self,
         to: PortQueue,
         packet: &mut Packet,
@@ -321,8 +321,11 @@ impl Ports {
         let (now, queue) = (at.now, at.rules.trimming_queue(packet, to.queue.into()));
         debug_assert_eq!(self.is_host, IS_HOST);
         let mut output = self.output(to.port, false, at);
-        (output.transmitter.is_host, output.transmitter.hands_on_early) = (IS_HOST, IS_HOST);
+        output.transmitter.is_host = IS_HOST;
         output.start_all_before(now);
+        if !IS_OBSERVED && Trimming(trims).hands_on_early(&mut output, packet, queue) {
+            return Fate::Queued;
+        }
         output.enqueue(&Trimming(trims), packet, queue, random).unwrap_or(Fate::Queued)
     }
 

@@ -1,5 +1,6 @@
 //! Ports that trim what finds no room.
 
+use netloom_units::Time;
 use rand::Rng;
 
 use super::enqueue::Admission;
@@ -8,7 +9,7 @@ use super::start::{Output, Transmitter};
 use crate::faults::DropCause;
 use crate::packet::{Packet, PacketKind};
 use crate::port::{Fate, LAST_RANK, Wire};
-use crate::rules::{CONTROL, Step, Trims};
+use crate::rules::{CONTROL, DATA, Step, Trims};
 
 /// A data packet without room loses its payload. Afterwards the packet that came is the one that had no room and is dropped, trimmed or sent back.
 pub(super) struct Trimming<'a>(pub(super) &'a Trims);
@@ -26,15 +27,52 @@ impl Admission for Trimming<'_> {
     ) -> Result<usize, Fate> {
         let Transmitter { port, at, .. } = &output.transmitter;
         let is_sound = !at.rules.has_faults || port.faults().is_none();
-        if is_sound && self.has_room(output, packet, queue) {
+        if is_sound && self.has_room(output, packet, queue, at.now) {
             output.mark_arrival(packet, queue, random);
+            count_early(output, queue);
             return Ok(queue);
         }
         self.admit_exactly(&mut output.again(), packet, queue, random)
     }
 }
 
+/// A packet is about to wait in a queue. Control packets that were handed on early, and begin from now on, are sent while data wait if it is the first one of these: they are counted as if they waited, too.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "at most u8::MAX")]
+fn count_early<W: Wire>(output: &mut Output<'_, W>, queue: usize) {
+    let Output { service, transmitter: Transmitter { port, index, at, .. }, .. } = output;
+    if port.early > 0 && queue >= DATA && port.occupied >> DATA == 0 {
+        service[*index].control_sent = port.early_from(at.now) as u32;
+    }
+}
+
 impl Trimming<'_> {
+    /// [Hands a control packet on early](crate::port::Port::start_early) that comes to a port which has been advanced to this instant; `false`: nothing has been done with it. It goes before all that may
+    /// still come if nothing waits, no more of them are on their way out than may go in a row before data, and there is room for all of these.
+    // Not a part of how packets come to any queue: where nothing is trimmed, the compiler made more of that.
+    #[inline(always)]
+    pub(super) fn hands_on_early(
+        &self,
+        output: &mut Output<'_, impl Wire>,
+        packet: &mut Packet,
+        queue: usize,
+    ) -> bool {
+        let Transmitter { port, at, .. } = &mut output.transmitter;
+        let early = u32::from(port.early) + 1;
+        if queue == CONTROL
+            && port.occupied == 0
+            && port.free_at > at.now
+            && !packet.is_data()
+            && early <= self.0.control_weight
+            && u64::from(early) * u64::from(packet.size) <= self.0.control_buffer
+            && let Some(departure) = port.start_early(packet, at.now)
+        {
+            at.wire.depart(departure);
+            return true;
+        }
+        false
+    }
+
     /// Admits a packet for which there is no room, or which a cut of the channel may take.
     #[inline(never)]
     fn admit_exactly(
@@ -48,19 +86,20 @@ impl Trimming<'_> {
         if output.transmitter.port.faults().is_some() && output.is_taken(packet) {
             return Err(Fate::Dropped);
         }
-        let mut has_room = self.has_room(output, packet, queue);
+        let mut has_room = self.has_room(output, packet, queue, now);
         if !has_room {
             output.start_all_before(just_after(now));
-            has_room = self.has_room(output, packet, queue);
+            has_room = self.has_room(output, packet, queue, just_after(now));
         }
         if has_room {
             output.mark_arrival(packet, queue, random);
+            count_early(output, queue);
             return Ok(queue);
         }
         if packet.is_data() {
             self.trim(output, packet, queue, random);
             let queue = output.transmitter.at.rules.queue_out(packet, || Step::Next);
-            if self.has_room(output, packet, queue) {
+            if self.has_room(output, packet, queue, just_after(now)) {
                 return Ok(queue);
             }
         }
@@ -68,10 +107,10 @@ impl Trimming<'_> {
     }
 
     /// Whether a packet fits its queue. An empty queue takes one of any size: a port that is idle would send it at once. A NIC keeps no queue of
-    /// data, and its own signals always fit.
+    /// data, and its own signals always fit. `from`: what was handed on early waits if it begins then or later.
     #[inline(always)]
-    fn has_room(&self, output: &Output<'_, impl Wire>, packet: &Packet, queue: usize) -> bool {
-        let Transmitter { at, is_host, .. } = &output.transmitter;
+    fn has_room(&self, output: &Output<'_, impl Wire>, packet: &Packet, queue: usize, from: Time) -> bool {
+        let Transmitter { port, at, is_host, .. } = &output.transmitter;
         let (buffer, control_buffer) = (at.rules.buffer, self.0.control_buffer);
         let limit = match queue {
             CONTROL => control_buffer,
@@ -79,7 +118,10 @@ impl Trimming<'_> {
             // Without a queue of their own, control packets have their room beside that of the data.
             _ => buffer.saturating_add(control_buffer),
         };
-        let queued = output.bytes(queue);
+        let mut queued = output.bytes(queue);
+        if queue == CONTROL && port.early > 0 {
+            queued += port.early_from(from) * u64::from(port.sending);
+        }
         *is_host || queued == 0 || queued + u64::from(packet.size) <= limit
     }
 

@@ -125,7 +125,7 @@ impl Node {
         }
     }
 
-    /// The loads of ports are not read before the run is over. The fabric must drop from the tail.
+    /// The loads of ports are not read before the run is over. Nothing may keep packets from being lost.
     pub fn unobserved(self, is_unobserved: bool) -> Self {
         Node { is_unobserved, ..self }
     }
@@ -138,13 +138,13 @@ impl Node {
             PacketKind::Pause => ports.on_pause(&packet, at, rules, left),
             PacketKind::Credit => ports.on_credit(Credit::from_packet(&packet), at, rules, left),
             _ if *is_unobserved => {
-                let queue = ports.port_queue(port, &packet, rules);
-                return ports.enqueue_or_drop::<false, false>(
-                    queue,
-                    &mut packet,
-                    random,
-                    At::new(at, rules, left),
-                );
+                let to = ports.port_queue(port, &packet, rules);
+                let trims = !rules.drops_tail();
+                let at = At::new(at, rules, left);
+                return match trims {
+                    true => ports.enqueue_or_trim::<false, false>(to, &mut packet, random, at),
+                    false => ports.enqueue_or_drop::<false, false>(to, &mut packet, random, at),
+                };
             }
             _ => {
                 let Some(next) = *next else {

@@ -104,7 +104,7 @@ fn duties(world: &World, looks_at_ports: bool, is_special: bool, part: Option<Pa
     } else if rules.is_lossless() {
         if is_observed { Duties::LosslessObserved } else { Duties::Lossless }
     } else if !rules.drops_tail() {
-        Duties::Trims
+        if is_observed { Duties::TrimsObserved } else { Duties::Trims }
     } else if is_observed {
         Duties::Observed
     } else if rules.has_plain_queues() {

@@ -57,6 +57,8 @@ pub(crate) enum Duties {
     Observed,
     /// Nothing, and a packet without room is trimmed.
     Trims,
+    /// The same, and by which port a packet leaves may depend on the lengths of queues, or they are written on packets.
+    TrimsObserved,
     /// It obeys flow control, and that is all.
     Lossless,
     /// The same, and by which port a packet leaves may depend on the lengths of queues, or they are written on packets.

@@ -38,8 +38,8 @@ pub(crate) trait Queueing {
 /// A packet without room is dropped. `IS_OBSERVED`: the loads of ports may be read before the run is over. `HAS_PLAIN_QUEUES`: [`netloom_fabric::Rules::has_plain_queues`].
 pub(crate) struct Drops<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool>;
 
-/// A packet without room is trimmed.
-pub(crate) struct Trims;
+/// A packet without room is trimmed. `IS_OBSERVED`: the loads of ports may be read before the run is over.
+pub(crate) struct Trims<const IS_OBSERVED: bool>;
 
 /// Flow control keeps packets from being lost. `K`: what is known of it. With that asked for each packet, one took 3% more instructions.
 pub(crate) struct KeepsAll<K>(PhantomData<K>);
@@ -75,7 +75,7 @@ impl<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool> Queueing
     }
 }
 
-impl Queueing for Trims {
+impl<const IS_OBSERVED: bool> Queueing for Trims<IS_OBSERVED> {
     #[inline(always)]
     fn forward(
         switch: &mut Switch,
@@ -88,7 +88,7 @@ impl Queueing for Trims {
             Some(to) => to,
             None => switch.choose_port_queue(&mut ctx.again(), packet),
         };
-        Trims::enqueue(switch, ctx, to, packet);
+        Self::enqueue(switch, ctx, to, packet);
     }
 
     #[inline(always)]
@@ -99,8 +99,12 @@ impl Queueing for Trims {
         packet: &mut Packet,
     ) {
         let (Switch { ports, random, .. }, rules) = (&mut *switch, &ctx.world.rules);
-        let fate =
-            ports.enqueue_or_trim::<false>(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
+        let fate = ports.enqueue_or_trim::<false, IS_OBSERVED>(
+            to,
+            packet,
+            random,
+            At::new(ctx.now, rules, &mut ctx.wire()),
+        );
         if fate == Fate::Returned {
             switch.send_back(&mut ctx.again(), packet);
         }
