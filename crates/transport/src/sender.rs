@@ -10,7 +10,7 @@ mod subflow;
 mod trimmed;
 
 use netloom_units::recurrence::{Recur, Walk};
-use netloom_units::{Bytes, Rate, Time};
+use netloom_units::{Bytes, Rate, Time, narrow};
 
 use crate::config::Transport;
 use crate::congestion::Control;
@@ -98,6 +98,8 @@ pub struct Sender {
     acked: SeqSet,
     /// Packets sent and neither acknowledged nor given up.
     in_flight: u32,
+    /// What each of its packets counts for, in bytes on the wire: a full packet, or the largest that a stream has had so far.
+    size: u32,
     /// What it may do, and what changes that.
     gate: Gate,
     control: Control,
@@ -139,6 +141,7 @@ impl Sender {
             next,
             acked,
             in_flight,
+            size,
             gate,
             control,
             base_rtt,
@@ -156,6 +159,7 @@ impl Sender {
         content.recur(flow, *next, walk);
         acked.recur(flow, walk);
         walk.exact(*in_flight);
+        walk.exact(*size);
         gate.recur(walk);
         control.recur(transport, flow, walk);
         walk.exact(base_rtt.0);
@@ -185,7 +189,8 @@ impl Sender {
 
     /// A stream: an open flow without anything to send yet.
     pub fn open(transport: &Transport, path: PathFacts, now: Time) -> Self {
-        Self::begin(transport, Content::open(), path, now).greet(transport)
+        let stream = Sender { size: 0, ..Self::begin(transport, Content::open(), path, now) };
+        stream.greet(transport)
     }
 
     fn begin(transport: &Transport, content: Content, path: PathFacts, now: Time) -> Self {
@@ -205,6 +210,7 @@ impl Sender {
             next: 0,
             acked: SeqSet::default(),
             in_flight: 0,
+            size: narrow::<u32>(transport.packet_size().0),
             gate,
             control,
             base_rtt: path.base_rtt,
@@ -230,7 +236,11 @@ impl Sender {
         while let Some(due) = self.control.due(transport).filter(|&due| due <= now && self.is_idle()) {
             self.steer(|control, gate| control.on_timer(transport, due, gate));
         }
-        self.content.extend(bytes.0, transport.options.mtu.0, self.acked.base());
+        let mtu = transport.options.mtu.0;
+        if self.content.extend(bytes.0, mtu, self.acked.base()) {
+            let size = bytes.0.min(mtu) + transport.options.header.0;
+            self.size = self.size.max(narrow::<u32>(size));
+        }
     }
 
     /// Ends an open flow: what is unsent now is its last.
@@ -303,8 +313,9 @@ impl Sender {
     /// Whether there is something to send that the gate admits, and from when on it is open.
     #[inline]
     pub fn ready(&self, transport: &Transport) -> Option<Time> {
+        debug_assert!(u64::from(self.size) <= transport.packet_size().0, "more than a full packet");
         let has_data = self.next < self.content.count || self.must_resend();
-        let fits = self.gate.admits(self.in_flight, transport.packet_size().0) || self.at_once;
+        let fits = self.gate.admits(self.in_flight, self.size.into()) || self.at_once;
         (has_data && fits).then_some(self.gate.opens_at())
     }
 
@@ -353,7 +364,7 @@ impl Sender {
         let spacing = transport.shaping.facts().spacing;
         if let Spacing::Rate(rate) = spacing {
             self.gate.space(now, rate.serialize(Bytes(size)));
-        } else if spacing == Spacing::RoundTrip || window < transport.packet_size().0 {
+        } else if spacing == Spacing::RoundTrip || window < u64::from(self.size) {
             let rtt = self.rtt.smoothed().unwrap_or(self.base_rtt);
             let gap = u128::from(rtt.0) * u128::from(size) / u128::from(window.max(1));
             self.gate.space(now, u64::try_from(gap).map_or(Time::END, Time));
@@ -362,7 +373,7 @@ impl Sender {
             self.at_once = self.repeats_at_once();
         }
         let is_repeat = has_sacks && again;
-        let asks_for_ack = is_repeat || has_sacks && self.is_last_for_now(transport, now);
+        let asks_for_ack = is_repeat || has_sacks && self.is_last_for_now(now);
         let is_urgent = again && transport.hurries();
         Some(Outgoing { seq, payload: payload as u16, last, is_urgent, asks_for_ack, is_repeat })
     }
@@ -438,7 +449,7 @@ impl Sender {
     /// The feedback of an ACK that acknowledged this many packets.
     #[inline]
     pub fn feedback_of(&self, transport: &Transport, ack: Ack, newly: u32) -> Feedback {
-        let bytes = u64::from(newly) * transport.packet_size().0;
+        let bytes = u64::from(newly) * u64::from(self.size);
         Feedback { packets: newly, bytes, ..self.feedback(transport, Cause::Ack, ack) }
     }
 
@@ -607,7 +618,7 @@ impl Sender {
             None => self.feedback(transport, Cause::Nack, Ack { seq: expected, ..nack }),
         };
         let window_cut = feedback.window_cut | self.is_notified(transport, nack, true);
-        Feedback { packets: newly, bytes: packets * transport.packet_size().0, window_cut, ..feedback }
+        Feedback { packets: newly, bytes: packets * u64::from(self.size), window_cut, ..feedback }
     }
 
     /// The receiver notifies of congestion (CNP). Returns something if that cuts the rate at once.

@@ -18,7 +18,7 @@ impl Sender {
             self.in_flight -= recovery.lose_before(nack.seq, nack.sent);
             self.in_flight -= u32::from(recovery.lose_departure(nack.seq, nack.sent));
         }
-        let bytes = u64::from(newly) * transport.packet_size().0;
+        let bytes = u64::from(newly) * u64::from(self.size);
         let mut feedback = Feedback { packets: newly, bytes, ..self.feedback(transport, Cause::Nack, nack) };
         self.react(transport, &mut feedback);
         feedback

@@ -91,10 +91,9 @@ impl Sender {
     }
 
     /// Whether the packet that leaves now asks for an ACK: nothing can follow it at once.
-    pub(super) fn is_last_for_now(&self, transport: &Transport, now: netloom_units::Time) -> bool {
-        let packet = transport.packet_size().0;
+    pub(super) fn is_last_for_now(&self, now: netloom_units::Time) -> bool {
         let has_more = self.next < self.content.count || self.must_resend();
-        let fits = (u64::from(self.in_flight) + 1) * packet < self.gate.window();
+        let fits = (u64::from(self.in_flight) + 1) * u64::from(self.size) < self.gate.window();
         !has_more || !fits || self.gate.credit() == 0 || self.gate.opens_at() > now
     }
 }

@@ -72,6 +72,19 @@ fn a_flow_begins_with_a_handshake() {
     assert!(sender.is_done());
 }
 
+/// A window holds bytes on the wire, and small frames are few of them. What a stream has had of a size, all of its packets count for from then on.
+#[test]
+fn small_frames_fill_a_window_with_their_own_size() {
+    let transport = tcp(false);
+    let mut stream = Sender::open(&transport, path(), Time::ZERO);
+    (0..200).for_each(|_| stream.extend(&transport, Bytes(100), Time::ZERO));
+    assert_eq!((stream.window(), leave(&mut stream, &transport, Time::ZERO).len()), (15_000, 15_000 / 140));
+    let feedback = stream.on_ack(&transport, ack(RTT, 0, 1, Time::ZERO));
+    assert_eq!((feedback.packets, feedback.bytes), (1, 140));
+    stream.extend(&transport, Bytes(9000), RTT);
+    assert_eq!(leave(&mut stream, &transport, RTT), []);
+}
+
 /// Notices of switches and receivers, and timers, act on the window that the flow will have.
 #[test]
 fn nothing_but_its_ack_ends_a_handshake() {

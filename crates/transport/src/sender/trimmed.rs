@@ -16,7 +16,7 @@ impl Sender {
         }
         self.control.on_arrivals(newly);
         let feedback = self.lose(transport, Cause::Trim, nack);
-        Feedback { packets: newly, bytes: u64::from(newly) * transport.packet_size().0, ..feedback }
+        Feedback { packets: newly, bytes: u64::from(newly) * u64::from(self.size), ..feedback }
     }
 
     /// The header of a trimmed packet has come back: nothing else will report the loss.
