@@ -203,6 +203,16 @@ impl World {
         [near, up].into_iter().find(|&ports| ports != 0).unwrap_or(all)
     }
 
+    /// At which of `count` ports of the NIC at `dst` packets of that at `src` may arrive, as far as both know: a bit each.
+    pub(crate) fn arrivals(&self, (src, dst): (HostId, HostId), count: u16, now: Time) -> u64 {
+        if count == 1 {
+            return 1;
+        }
+        let leads = self.ports_to((src, dst), count, now);
+        let from = (0..count).filter(|port| leads >> port & 1 == 1);
+        from.fold(0, |all, port| all | self.landings((src, dst), port, count, now))
+    }
+
     /// Whether packets get from a port of one NIC to a port of another one, as far as both know.
     fn leads(&self, bond: &Bonded, from: (HostId, u16), to: (HostId, u16), now: Time) -> bool {
         let [src, dst] = [from, to].map(|(host, port)| self.servers().rails.at_port(host, port.into()));

@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use common::*;
-use netloom_fabric::{Fabric, FlowControl, flow_control};
-use netloom_record::{ChannelRecord, Records};
+use netloom_fabric::queue::trimming::Trimming;
+use netloom_fabric::{Fabric, FlowControl, Queue, flow_control};
+use netloom_record::{ChannelRecord, FlowRecord, Records};
 use netloom_sim::{
     ChannelEnds, Cut, Degrade, Fault, PacketTrace, SimConfig, SimError, Simulation, TracedFlow,
 };
 use netloom_topology::Network;
-use netloom_transport::Transport;
+use netloom_transport::{Transport, preset};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{
     Bond, Message, NicSelection, Pattern, Plan, PlanContext, PortSelection, Servers, Uniform, Workload,
@@ -206,6 +207,30 @@ fn a_dead_port_is_left_at_both_ends_within_the_time_that_is_said() {
     }
 }
 
+/// The receiver's second port fails at 10 us: from 30 us on PULLs come at the pace of the other one, and no more is trimmed than first windows and what came at the old pace.
+#[test]
+fn credit_comes_at_the_pace_of_the_ports_that_are_alive() {
+    for (name, selection) in [
+        ("uet-rccc", PortSelection::LeastLoaded),
+        ("uet-rccc", PortSelection::RoundRobin),
+        ("uet-rccc", PortSelection::Entropy),
+        ("ndp", PortSelection::LeastLoaded),
+    ] {
+        let senders = [(1, 0, 4_000_000, 0), (2, 0, 4_000_000, 0), (3, 0, 4_000_000, 0)];
+        let (network, plan) = listed(&senders, &bonded(2, selection), &crossbar(4));
+        let faults = vec![cut("h4", "s1", 10, None)];
+        let mut config =
+            SimConfig { transport: preset::find(name).unwrap().transport(), faults, ..scheme("spray-nic") };
+        config.fabric.queue = Queue::Trimming(Trimming::default());
+        config.fabric.options.buffer = Some(Bytes(150_000));
+        let records = run(network, config, plan);
+        assert!(records.flows.iter().all(|flow| flow.delivered == flow.bytes), "{name} {selection:?}");
+        let [packets, trims] = [|flow: &FlowRecord| flow.packets, |flow| flow.trims.into()]
+            .map(|count: fn(&FlowRecord) -> u64| records.flows.iter().map(count).sum::<u64>());
+        assert!(trims > 0 && trims < packets / 8, "{name} {selection:?}: {trims} of {packets}");
+    }
+}
+
 /// Where nothing leaves a dead port, a run in which one fails for good cannot end, and is refused.
 #[test]
 fn a_port_that_fails_for_good_needs_another_one() {
@@ -254,6 +279,9 @@ fn what_cannot_be_with_several_ports_is_refused() {
         let found = error(selection, scheme(scheme_name));
         assert!(found.contains("bond.port_selection") && found.contains(expected), "{found}");
     }
+    let credit =
+        SimConfig { transport: preset::find("uet-rccc").unwrap().transport(), ..scheme("spray-nic") };
+    assert!(error(PortSelection::Flow, credit).contains("bond.port_selection: expected one by packets"));
     let mut queue = scheme("ecmp");
     queue.transport.options.nic_queue = netloom_transport::NicQueue::Fair;
     assert!(error(PortSelection::Flow, queue).contains("nic_queue"));

@@ -721,7 +721,13 @@ fn port_selection(config: &SimConfig, ports: Ports, seed: u64) -> Option<PortSel
         || transport.options.reorder.has_cells()
         || transport.telemetry().is_some();
     let keeps = ports == Ports::Kept || mind;
-    let drawn = drawn.map(|drawn| if keeps { PortSelection::Flow } else { drawn });
+    // Receivers that ask for packets do so at the rate of all ports.
+    let drawn = match (keeps, transport.pulls()) {
+        (true, true) => None,
+        (true, false) => drawn.map(|_| PortSelection::Flow),
+        (false, true) if drawn == Some(PortSelection::Flow) => Some(PortSelection::LeastLoaded),
+        (false, _) => drawn,
+    };
     drawn.filter(|_| !transport.options.nic_queue.exists())
 }
 

@@ -284,6 +284,12 @@ fn check_bond(bond: Bond, routing: &Routing, transport: &Transport) -> Result<()
         );
     }
     if !selection.is_per_packet() {
+        if transport.pulls() {
+            return refuse(format!(
+                "one by packets with transport.congestion \"{}\": a receiver asks for packets at the rate of all ports, and a flow that keeps to one of them cannot take that",
+                transport.congestion.name()
+            ));
+        }
         return Ok(());
     }
     if routing.granularity.keeps_order() {

@@ -66,7 +66,7 @@ impl Host {
             && let Some(grant) = credit.queue.next(config)
         {
             let whom = credit.whom[grant.receiver as usize];
-            let rate = rate_towards(ctx.world, ctx.id);
+            let rate = rate_towards(ctx.world, (whom.src, ctx.id), ctx.now);
             let mut share = 1.0;
             if let Some(oversubscribed) = &config.oversubscribed {
                 let rtt = || network_rtt(ctx.world, config, whom.src, ctx.id);
@@ -95,7 +95,8 @@ impl Host {
         packet: &Packet,
     ) -> Option<Packet> {
         let pcie = ctx.world.transport.credit()?.pcie.as_ref()?;
-        let of_link = (rate_towards(ctx.world, ctx.id), ctx.world.transport.packet_size());
+        let rate = rate_towards(ctx.world, (packet.src, ctx.id), ctx.now);
+        let of_link = (rate, ctx.world.transport.packet_size());
         let credit = self.protocols.pulls.credit.get_or_insert_with(|| Box::new(CreditPulls::new(ctx.now)));
         if credit.bus.on_arrival(pcie, ctx.now, of_link, Bytes(packet.size.into())) {
             return None;

@@ -5,7 +5,7 @@ use netloom_fabric::{ByKind, Flags, NO_INGRESS, Packet};
 use netloom_routing::FlowKey;
 use netloom_topology::HostId;
 use netloom_transport::congestion::Asking;
-use netloom_units::{Rate, Time};
+use netloom_units::{Rate, Time, narrow};
 
 use crate::ctx::Ctx;
 use crate::host::Host;
@@ -65,10 +65,13 @@ impl HostProtocol for Pulls {
 
 impl SwitchProtocol for Pulls {}
 
-/// The rate at which packets come to a host.
-pub(super) fn rate_towards(world: &World, host: HostId) -> Rate {
-    let rate = |&port: &HostId| world.network.channel(world.network.ports(port)[0] ^ 1).rate.0;
-    Rate(world.ports_of_nic(&host).iter().map(rate).fold(0, u64::saturating_add))
+/// The rate at which packets of one host can come to another one, by all ports that lead there.
+pub(super) fn rate_towards(world: &World, (src, dst): (HostId, HostId), now: Time) -> Rate {
+    let ports = world.ports_of_nic(&dst);
+    let arrivals = world.arrivals((src, dst), narrow::<u16>(ports.len()), now);
+    let alive = ports.iter().enumerate().filter(|(port, _)| arrivals >> port & 1 == 1);
+    let rate = |(_, &port): (usize, &HostId)| world.network.channel(world.network.ports(port)[0] ^ 1).rate.0;
+    Rate(alive.map(rate).fold(0, u64::saturating_add))
 }
 
 impl Host {
@@ -127,7 +130,8 @@ impl Host {
             && let Some((packet, count)) = pulls.pop()
         {
             // The packet that is asked for takes so long on the link to this host.
-            let packet_time = rate_towards(ctx.world, ctx.id).serialize(ctx.world.transport.packet_size());
+            let rate = rate_towards(ctx.world, (packet.src, ctx.id), ctx.now);
+            let packet_time = rate.serialize(ctx.world.transport.packet_size());
             pulls.pacer.opens = ctx.now + config.interval(packet_time);
             self.send_pull(ctx, &packet, count);
         }
