@@ -91,6 +91,7 @@ pub(crate) trait EdgeScheme {
 pub const SIGNAL_SIZE: Bytes = Bytes(64);
 
 /// The label in what a first switch writes on a packet.
+#[inline]
 pub fn label_of(word: u32) -> u32 {
     word & u32::from(u16::MAX)
 }
@@ -112,6 +113,7 @@ impl SwitchPathSelector {
     }
 
     /// What the last switch does with a data packet; it sends the signals that are added to the packet's first switch.
+    #[inline]
     pub fn at_last(&mut self, arrival: &EdgeArrival, signals: &mut Vec<u32>) -> Verdict {
         self.machines.edge().map_or(Verdict::Pass, |edge| edge.at_last(arrival, signals))
     }

@@ -140,47 +140,24 @@ impl ConWeaveMachine {
     }
 
     /// A data packet of a flow, which left its host at `sent`, reaches its last switch.
-    #[expect(clippy::cast_possible_wrap, reason = "what is more than half a turn ahead is behind")]
     fn receive(&mut self, flow: FlowKey, stamp: Stamp, sent: Time, now: Time) -> Verdict {
         let flow = FlowRef::passing(flow);
-        if self.incoming.see(flow, now).is_none() {
-            self.incoming.insert(flow, now, Incoming { epoch: stamp.epoch, ..Incoming::default() });
-        }
-        // A table that is full knows nothing of the flow: nothing is held.
-        let Some(entry) = self.incoming.get_mut(flow) else { return Verdict::Pass };
-        // Epochs are counted on a circle.
-        match stamp.epoch.wrapping_sub(entry.epoch) as i8 {
-            0 => {}
-            ..0 => return Verdict::Pass,
-            _ if entry.held.is_some() => return Verdict::Hold,
-            _ => *entry = Incoming { epoch: stamp.epoch, ..Incoming::default() },
-        }
-        if !stamp.is_rerouted {
-            let delay = now - sent;
-            entry.delay = Some(delay);
-            if !stamp.is_tail {
-                if let Some(hold) = &mut entry.held {
-                    hold.until = hold.until.max(hold.sent + delay + self.config.flush_slack);
-                    let until = hold.until;
-                    self.incoming.keep_until(flow, until);
+        let ConWeaveMachine { config, incoming, .. } = self;
+        let (verdict, waits_until) = match incoming.see(flow, now) {
+            Some(entry) => entry.receive(config, stamp, sent, now),
+            None => {
+                incoming.insert(flow, now, Incoming { epoch: stamp.epoch, ..Incoming::default() });
+                match incoming.get_mut(flow) {
+                    Some(entry) => entry.receive(config, stamp, sent, now),
+                    // A table that is full knows nothing of the flow: nothing is held.
+                    None => return Verdict::Pass,
                 }
-                return Verdict::Pass;
             }
-            entry.is_settled = true;
-            return if entry.held.take().is_some() { Verdict::Release } else { Verdict::Pass };
+        };
+        if let Some(until) = waits_until {
+            incoming.keep_until(flow, until);
         }
-        if entry.is_settled {
-            return Verdict::Pass;
-        }
-        if entry.held.is_some() {
-            return Verdict::Hold;
-        }
-        // The tail left just before the first packet behind it.
-        let expected = entry.delay.map_or(now + self.config.flush_default, |delay| sent + delay);
-        let until = (expected + self.config.flush_slack).max(now + Time(1));
-        entry.held = Some(Hold { sent, until });
-        self.incoming.keep_until(flow, until);
-        Verdict::HoldUntil(until)
+        verdict
     }
 
     /// A timer of held packets fires.
@@ -205,6 +182,46 @@ impl ConWeaveMachine {
             *next = now + self.config.path_pause;
         }
         is_due
+    }
+}
+
+impl Incoming {
+    /// A data packet of the flow, which left its host at `sent`, comes. Says until when held packets wait, too, where that is news.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_wrap, reason = "what is more than half a turn ahead is behind")]
+    fn receive(&mut self, config: &ConWeave, stamp: Stamp, sent: Time, now: Time) -> (Verdict, Option<Time>) {
+        // Epochs are counted on a circle.
+        match stamp.epoch.wrapping_sub(self.epoch) as i8 {
+            0 => {}
+            ..0 => return (Verdict::Pass, None),
+            _ if self.held.is_some() => return (Verdict::Hold, None),
+            _ => *self = Incoming { epoch: stamp.epoch, ..Incoming::default() },
+        }
+        if !stamp.is_rerouted {
+            let delay = now - sent;
+            self.delay = Some(delay);
+            if !stamp.is_tail {
+                let extended = self.held.as_mut().map(|hold| {
+                    hold.until = hold.until.max(hold.sent + delay + config.flush_slack);
+                    hold.until
+                });
+                return (Verdict::Pass, extended);
+            }
+            self.is_settled = true;
+            let verdict = if self.held.take().is_some() { Verdict::Release } else { Verdict::Pass };
+            return (verdict, None);
+        }
+        if self.is_settled {
+            return (Verdict::Pass, None);
+        }
+        if self.held.is_some() {
+            return (Verdict::Hold, None);
+        }
+        // The tail left just before the first packet behind it.
+        let expected = self.delay.map_or(now + config.flush_default, |delay| sent + delay);
+        let until = (expected + config.flush_slack).max(now + Time(1));
+        self.held = Some(Hold { sent, until });
+        (Verdict::HoldUntil(until), Some(until))
     }
 }
 

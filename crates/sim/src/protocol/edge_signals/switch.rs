@@ -88,13 +88,10 @@ impl Switch {
         }
         let is_marked = packet.flags.is_marked();
         let arrival = EdgeArrival { flow, word: packet.tag, sent: packet.sent, is_marked, now: ctx.now };
-        let mut signals = std::mem::take(&mut self.protocols.edge_signals.signals);
-        let verdict = self.path_selector.at_last(&arrival, &mut signals);
-        // Before the packet goes on, since trimming may turn it into a header on its way back.
-        for signal in signals.drain(..) {
-            self.send_signal(ctx, packet, signal);
+        let verdict = self.path_selector.at_last(&arrival, &mut self.protocols.edge_signals.signals);
+        if !self.protocols.edge_signals.signals.is_empty() {
+            self.send_signals(ctx, packet);
         }
-        self.protocols.edge_signals.signals = signals;
         match verdict {
             Verdict::Pass => return Route::To(self.leaving(ctx, packet, label_of(packet.tag), hint)),
             Verdict::Release => {
@@ -146,10 +143,15 @@ impl Switch {
         }
     }
 
-    /// Sends a signal to a packet's first switch.
-    fn send_signal(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, about: &Packet, signal: u32) {
-        let packet = signal_about(about, SIGNAL, SIGNAL_SIZE, ctx.now);
-        self.send_control(ctx, &mut Packet { tag: signal, ..packet }, None);
+    /// Sends the signals to a packet's first switch that it has caused. That is before the packet goes on, since trimming may turn it into a header on its way back.
+    #[inline(never)]
+    fn send_signals(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, about: &Packet) {
+        let mut signals = std::mem::take(&mut self.protocols.edge_signals.signals);
+        for signal in signals.drain(..) {
+            let packet = signal_about(about, SIGNAL, SIGNAL_SIZE, ctx.now);
+            self.send_control(ctx, &mut Packet { tag: signal, ..packet }, None);
+        }
+        self.protocols.edge_signals.signals = signals;
     }
 
     /// A signal from a flow's last switch has arrived at this one, its first.
