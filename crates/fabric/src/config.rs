@@ -237,9 +237,6 @@ impl Fabric {
     }
 }
 
-/// The probability of what is certain, in units of 2⁻³².
-const CERTAIN: u64 = 1 << 32;
-
 impl Ecn {
     fn check(&self) -> Result<(), Invalid> {
         Invalid::unless(self.kmin <= self.kmax, "kmin", format!("at most kmax = {}", self.kmax), self.kmin)?;
@@ -248,24 +245,41 @@ impl Ecn {
 
     /// Whether to mark a packet that finds, or leaves behind, `queued` data bytes.
     #[inline(never)]
-    pub(crate) fn decide<R: rand::Rng>(&self, queued: u64, random: impl FnOnce() -> R) -> bool {
-        match self.probability(queued) {
-            0 => false,
-            CERTAIN => true,
-            probability => u64::from(random().next_u32()) < probability,
-        }
+    pub(crate) fn decide(&self, queued: u64, random: &mut impl rand::Rng) -> bool {
+        self.probability(queued).comes_true(|| random.next_u32())
     }
 
-    /// Probability of marking a packet that finds, or leaves behind, `queued` data bytes, in units of 2⁻³².
+    /// Probability of marking a packet that finds, or leaves behind, `queued` data bytes.
+    #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "a share of CERTAIN")]
-    fn probability(&self, queued: u64) -> u64 {
-        if queued <= self.kmin.0 {
+    pub(crate) fn probability(&self, queued: u64) -> Probability {
+        Probability(if queued <= self.kmin.0 {
             0
         } else if queued > self.kmax.0 {
-            CERTAIN
+            Probability::CERTAIN
         } else {
-            let share = (queued - self.kmin.0) as f64 / (self.kmax.0 - self.kmin.0) as f64;
-            (self.pmax * share * CERTAIN as f64) as u64
+            // What waits is below 2⁶³: as a signed number it takes an instruction to convert, as an unsigned one six. So does what comes out.
+            let above = (queued - self.kmin.0).cast_signed() as f64;
+            let share = above / (self.kmax.0 - self.kmin.0) as f64;
+            (self.pmax * share * Probability::CERTAIN as f64) as i64
+        })
+    }
+}
+
+/// A probability in units of 2⁻³².
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Probability(i64);
+
+impl Probability {
+    const CERTAIN: i64 = 1 << 32;
+
+    /// Whether it comes true; nothing is drawn where that is certain.
+    #[inline(always)]
+    pub(crate) fn comes_true(self, draw: impl FnOnce() -> u32) -> bool {
+        match self.0 {
+            0 => false,
+            Probability::CERTAIN => true,
+            share => i64::from(draw()) < share,
         }
     }
 }
@@ -277,14 +291,14 @@ mod tests {
     #[test]
     fn marking_grows_linearly_between_the_thresholds() {
         let ecn = Ecn { kmin: Bytes(100), kmax: Bytes(300), pmax: 0.5, mark: Mark::default() };
-        let share = |queued| ecn.probability(queued) as f64 / (1u64 << 32) as f64;
+        let share = |queued| ecn.probability(queued).0 as f64 / (1u64 << 32) as f64;
         assert_eq!([share(100), share(200), share(300), share(301)], [0.0, 0.25, 0.5, 1.0]);
     }
 
     #[test]
     fn a_step_marks_above_it_only() {
         let ecn = Ecn { kmin: Bytes(100), kmax: Bytes(100), pmax: 1.0, mark: Mark::default() };
-        assert_eq!((ecn.probability(100), ecn.probability(101)), (0, 1 << 32));
+        assert_eq!((ecn.probability(100).0, ecn.probability(101).0), (0, 1 << 32));
     }
 
     #[test]

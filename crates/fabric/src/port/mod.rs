@@ -342,7 +342,7 @@ impl Port {
         if let Some(ecn) = &rules.ecn
             && ecn.mark == Mark::Arrival
         {
-            let mark = self.ecn(ecn).decide(queued, || random);
+            let mark = self.ecn(ecn).decide(queued, random);
             self.note_mark(packet, mark);
         }
     }
@@ -356,14 +356,17 @@ impl Port {
         if let Some(ecn) = &rules.ecn
             && packet.is_data()
         {
-            // Nothing is kept for a port that is never asked to draw.
-            let (ecn, channel) = (self.ecn(ecn).clone(), self.channel);
-            let mark = ecn.decide(left, || {
-                let stream = || Box::new(Node::Departures.stream(rules.seed, u64::from(channel)));
-                &mut **self.rare.get_or_insert_default().marking.get_or_insert_with(stream)
-            });
+            let mark = self.ecn(ecn).probability(left).comes_true(|| self.marking(rules.seed).next_u32());
             self.note_mark(packet, mark);
         }
+    }
+
+    /// What decides which packets are marked as they leave. Nothing is kept for a port that is never asked to draw.
+    #[inline(always)]
+    fn marking(&mut self, seed: u64) -> &mut Stream {
+        let channel = self.channel;
+        let stream = || Box::new(Node::Departures.stream(seed, u64::from(channel)));
+        self.rare.get_or_insert_default().marking.get_or_insert_with(stream)
     }
 
     /// How it marks.
