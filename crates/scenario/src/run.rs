@@ -152,7 +152,9 @@ fn simulate_streamed(
     let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
     let summary = Summary { flow_level, ..Summary::of(counted.tally, &finished.records, status)? };
     let mut summary = warned(scenario, warnings, switches, summary, &finished.records);
-    summary.warnings.extend(finished.skipped.as_ref().and_then(warnings::of_steady));
+    let simulated = finished.records.totals.simulated;
+    let of_steady = |skipped| warnings::of_steady(skipped, simulated);
+    summary.warnings.extend(finished.skipped.as_ref().and_then(of_steady));
     let hops = finished.records.totals.packet_hops;
     let performance = Performance {
         skipped: finished.skipped,
