@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A bus between a receiver's port and its memory, such as PCIe (uet-htsim, `pciemodel.cpp`): what has arrived waits until the bus has taken it. The pace of PULLs falls with the square of the room that is
-/// left above `threshold`, to a thousandth from 95% of `buffer` on. What finds no room counts as trimmed at the last hop.
+/// left above `threshold`, to a thousandth from 95% of `buffer` on. What finds no room counts as trimmed at the last hop. At the default rate full packets are not
+/// slowed down, as the bus is faster than the link, in uet-htsim, too: set `rate` below 1 for a bus that is slower.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pcie {
