@@ -153,6 +153,32 @@ fn a_flow_keeps_its_port_and_flows_spread() {
     assert!((160..=480).contains(&one), "{one}");
 }
 
+/// As the paths of ECMP: of 64 flows about half leave by another port under another seed, and in a dual ToR about three quarters by another pair.
+#[test]
+fn other_seeds_send_flows_by_other_ports() {
+    let messages: Vec<_> = (0..64).map(|number| (0, 2, 4096, number * 20_000)).collect();
+    let bonds = [
+        (bonded(2, PortSelection::Flow), crossbar(4), 2, 16..=48),
+        (dual_tor(PortSelection::Flow), leaf_spine(4, 1, 2), 4, 34..=62),
+    ];
+    for (servers, plane, dst, expected) in bonds {
+        let run = listed(&messages, &servers, &plane);
+        let ends_under = |seed| {
+            let flows = vec![TracedFlow { src: 0, dst, flow: None }];
+            let mut config = SimConfig { seed, ..config() };
+            config.measure.trace = Some(PacketTrace { flows, ..PacketTrace::default() });
+            let trace = everywhere(&run, &config).trace.to_vec().unwrap();
+            let data = trace.iter().filter(|row| row.kind == "data");
+            data.map(|row| (row.flow, (row.src, row.dst))).collect::<BTreeSet<_>>()
+        };
+        let (one, other) = (ends_under(1), ends_under(2));
+        assert_eq!((one.len(), other.len()), (64, 64));
+        assert_eq!(one, ends_under(1));
+        let moved = one.difference(&other).count();
+        assert!(expected.contains(&moved), "{moved}");
+    }
+}
+
 /// Two ports that are drawn, and a packet that waits for its port: after two packets that begin together both ports become free together; otherwise the
 /// other port is drawn half of the time and takes the packet at once. So a packet takes 2/3 of its time at a port, not 1/2.
 #[test]

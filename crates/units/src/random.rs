@@ -43,6 +43,8 @@ pub enum Node {
     Departures = 7,
     /// Which of the stretches that could be skipped as steady are run in packets. Index: 0.
     Audits = 8,
+    /// By which of a NIC's ports flows leave and arrive, where a hash says that. Index: 0.
+    Ports = 9,
 }
 
 impl Node {

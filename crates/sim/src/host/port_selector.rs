@@ -3,8 +3,9 @@
 use netloom_fabric::{Packet, PacketKind, Ports};
 use netloom_topology::HostId;
 use netloom_units::Time;
-use netloom_units::random::mix;
+use netloom_units::random::{self, mix};
 use netloom_workload::{PortSelection, by_hash};
+use rand::Rng;
 use rustc_hash::FxHashMap;
 
 use crate::host::flow::Flow;
@@ -16,6 +17,8 @@ pub(crate) struct PortSelector {
     pub(crate) selection: PortSelection,
     /// Number of ports, at most 64.
     pub(crate) count: u16,
+    /// What the run's seed adds to what is hashed: other seeds, other ports of the same flows.
+    salt: u64,
     /// The port whose turn it is.
     next: u16,
     /// The port by which a packet has come last: answers leave by it.
@@ -35,7 +38,17 @@ impl PortSelector {
         let count = u16::try_from(count).expect("an endpoint has 64 ports at most: Servers::network");
         let landed = (0..count).map(|port| (port + count - 1) % count).collect();
         let drawn = FxHashMap::default();
-        Some(Box::new(PortSelector { selection, count, next: 0, arrived: 0, arrived_from: 0, landed, drawn }))
+        let salt = random::Node::Ports.stream(world.wiring.seed, 0).next_u64();
+        Some(Box::new(PortSelector {
+            selection,
+            count,
+            salt,
+            next: 0,
+            arrived: 0,
+            arrived_from: 0,
+            landed,
+            drawn,
+        }))
     }
 
     /// A new flow takes a slot.
@@ -54,7 +67,9 @@ impl PortSelector {
         let ports = || (0..self.count).filter(move |port| leads >> port & 1 == 1);
         let key = flow.at.key;
         match self.selection {
-            PortSelection::Flow => by_hash(mix(u64::from(key.src) << 32 | u64::from(key.flow)), ports()),
+            PortSelection::Flow => {
+                by_hash(mix((u64::from(key.src) << 32 | u64::from(key.flow)) ^ self.salt), ports())
+            }
             PortSelection::RoundRobin => self.in_turn().find(|port| leads >> port & 1 == 1),
             PortSelection::Entropy => {
                 self.drawn.get(&slot).and_then(|&tag| by_hash(mix(u64::from(tag)), ports()))
@@ -78,7 +93,7 @@ impl PortSelector {
             _ => u64::from(packet.src) << 32 | u64::from(packet.flow),
         };
         // Another hash than that of the port by which it leaves.
-        by_hash(mix(mix(key)) ^ u64::from(port), (0..self.count).filter(is_one)).unwrap_or(port)
+        by_hash(mix(mix(key ^ self.salt)) ^ u64::from(port), (0..self.count).filter(is_one)).unwrap_or(port)
     }
 
     /// When a port is free for a flow; never as long as flow control stops it.
