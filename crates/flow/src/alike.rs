@@ -123,20 +123,28 @@ pub(crate) fn alike(
 /// Whether no other division of flows among their minimal paths carries more than the even one: so that schemes which avoid congestion divide them evenly.
 ///
 /// That is so where, for each destination, all links by which flows may leave a switch are [`alike`], and those that are alike lead to switches which flows
-/// leave by links that are alike in turn. The links that a flow may take at its n-th step are then exactly those of one resource: all are loaded evenly,
-/// and together they are a cut, which every division crosses once with all of the flow.
+/// leave by links that are alike in turn, as many steps before the destination. The links that a flow may take at its n-th step are then a cut of links of one resource,
+/// which every division crosses once with all of the flow. A resource may have several of these cuts, as between two leaf switches, where the links up and those down
+/// are alike; every division loads all of it with the same sum, which even shares spread evenly.
 pub(crate) fn is_levelled_by_even_shares(network: &Network, table: &RouteTable) -> bool {
     let Some((resources, _)) = alike(network, table, |_| false, |_| false) else { return false };
     let step = |switch: NodeId, to: u32| towards(network, table, switch, to);
-    let mut behind: FxHashMap<Resource, Option<Resource>> = FxHashMap::default();
+    let mut behind: FxHashMap<(Resource, usize), Option<Resource>> = FxHashMap::default();
     (0..table.edges()).all(|to| {
         behind.clear();
         let first = |switch| step(switch, to).next().map(|channel| resources[channel as usize]);
+        let left = |switch| {
+            let onward = |&at: &NodeId| step(at, to).next().map(|channel| network.channel(channel).to);
+            std::iter::successors(Some(switch), onward).count()
+        };
         (network.hosts()..network.nodes())
-            .flat_map(|switch| step(switch, to).map(move |channel| (switch, channel)))
-            .all(|(switch, channel)| {
+            .flat_map(|switch| {
+                let left = left(switch);
+                step(switch, to).map(move |channel| (switch, left, channel))
+            })
+            .all(|(switch, left, channel)| {
                 let (here, next) = (resources[channel as usize], first(network.channel(channel).to));
-                Some(here) == first(switch) && *behind.entry(here).or_insert(next) == next
+                Some(here) == first(switch) && *behind.entry((here, left)).or_insert(next) == next
             })
     })
 }
@@ -192,12 +200,14 @@ mod tests {
         };
         let tree = || Topology::FatTree(FatTree { k: Some(4), ..FatTree::default() });
         let leaf_spine =
-            || Topology::LeafSpine(LeafSpine { leaves: 3, spines: 2, bundle: 2, ..LeafSpine::default() });
+            |leaves| Topology::LeafSpine(LeafSpine { leaves, spines: 2, bundle: 2, ..LeafSpine::default() });
         let xgft = || {
             let (m, w, bundle) = (vec![3, 2, 3], vec![1, 2, 3], vec![1, 2, 1]);
             Topology::Xgft(Xgft { m, w, bundle, ..Xgft::default() })
         };
-        assert!(of(tree(), None) && of(leaf_spine(), None) && of(xgft(), None));
+        assert!(of(tree(), None) && of(xgft(), None));
+        // Between two leaf switches the links up and those down are loaded alike.
+        assert!((2..5).all(|leaves| of(leaf_spine(leaves), None)));
         // Host links are the first ones, so the last one is between switches.
         assert!(!of(tree(), Some(16 + 31)));
         // On a grid, flows between other switches take some of the links of a pair and not others.

@@ -130,11 +130,22 @@ fn check(network: &Network, config: &SimConfig, plan: &Plan) -> Result<Spread, S
 /// Refuses schemes that level congestion where even shares of links do not do so as well.
 fn check_levels(stage: &Stage) -> Result<(), SimError> {
     let (network, routing, routes) = (stage.network(), stage.routing(), stage.routes(Time::ZERO));
-    let refuse = |found: String| {
-        let expected = "one that does not go by the state of the network (\"hash\", \"random\" or \"round-robin\", say) or a network in which even shares of links level congestion (a tree of alike links without faults), at the level of flows (detail = \"flow\")";
-        Err(SimError::Routing(Invalid::new("selector", expected, found)))
+    // What avoids congestion is what a sender learns from ACKs, whatever draws the path, or the choice of a switch.
+    let (field, others, name) = match routing.uses_acks() {
+        true => ("granularity", "\"packet\"", format!("\"{}\"", routing.granularity_name())),
+        false => (
+            "selector",
+            "\"hash\", \"random\" or \"round-robin\"",
+            format!("\"{}\" per {}", routing.selector_name(), routing.granularity_name()),
+        ),
     };
-    let name = format!("\"{}\" per {}", routing.selector_name(), routing.granularity_name());
+    let refuse = |found: String| {
+        let expected = format!(
+            "one that does not go by the state of the network ({others}, say) or a network in which even shares of links level congestion (a tree of alike links without faults), at the \
+             level of flows (detail = \"flow\")"
+        );
+        Err(SimError::Routing(Invalid::new(field, expected, found)))
+    };
     if routing.ecmp_every.is_some() {
         return refuse(format!("{name} beside hosts with ECMP"));
     }

@@ -247,6 +247,10 @@ fn what_only_packets_have_is_refused_at_the_level_of_flows() {
             "routing.selector: expected one that does not go by the state of the network",
         ),
         (
+            "routing = \"reps\"\n[topology]\nkind = \"torus\"\n[fabric]\necn = { kmin = \"10KB\", kmax = \"20KB\" }\n",
+            "routing.granularity: expected one that does not go by the state of the network (\"packet\", say) or a network",
+        ),
+        (
             "routing = \"drill\"\nfaults = [{ kind = \"degrade\", link_fraction = 0.1, rate_factor = 0.5 }]\n",
             "found \"drill\" per packet with faults that change links or routes",
         ),
@@ -266,6 +270,29 @@ fn what_only_packets_have_is_refused_at_the_level_of_flows() {
     }
     let misspelt = Scenario::read(&document("detail = \"flows\"\n")).unwrap_err().to_string();
     assert!(misspelt.contains("s.toml:1:10: detail: there is no detail `flows`"), "{misspelt}");
+}
+
+/// Between two leaf switches the links up and those down are loaded alike.
+#[test]
+fn schemes_that_avoid_congestion_run_at_the_level_of_flows_on_two_leaves() {
+    let fct = |leaves: u32, routing: &str| {
+        let text = format!(
+            "detail = \"flow\"\nrouting = \"{routing}\"\n\
+             topology = {{ kind = \"leaf-spine\", leaves = {leaves}, spines = 4, hosts_per_leaf = 4, rate = \"100Gbps\", latency = \"1us\" }}\n\
+             fabric = {{ ecn = {{ kmin = \"40KB\", kmax = \"160KB\" }} }}\nworkload = {{ kind = \"off-diagonal\", offset = 4, size = \"1MB\" }}\n"
+        );
+        let document = document(&text);
+        let ready = prepare(&Scenario::read(&document).unwrap(), &document);
+        let ready = ready.unwrap_or_else(|problems| panic!("{text}: {problems}"));
+        let scenario = Scenario::read(&document).unwrap();
+        let (ran, _) = simulate(&scenario, ready, 1, |_| ControlFlow::Continue(())).unwrap();
+        ran.summary.slowdown.unwrap().max
+    };
+    for routing in ["spray", "adaptive", "reps"] {
+        for leaves in [2, 3] {
+            assert!((fct(leaves, routing) - 1.0).abs() < 1e-9, "{routing} on {leaves}");
+        }
+    }
 }
 
 #[test]
