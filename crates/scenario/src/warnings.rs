@@ -45,7 +45,7 @@ fn of_packets(scenario: &Scenario, network: &Network) -> Vec<String> {
     found.extend(signals::trimmed_without_trimming(scenario));
     found.extend(signals::scattered_go_back_n(scenario, network));
     found.extend(signals::impossible_marks(scenario));
-    found.extend(signals::unslowed_go_back_n(scenario));
+    found.extend(signals::trimmed_go_back_n(scenario));
     found.extend(round_trip::early_timeouts(scenario, network, &farthest));
     found.extend(windows::below_the_product(scenario, &farthest));
     found.extend(windows::no_room_for_late_acks(scenario, &farthest));

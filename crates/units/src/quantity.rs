@@ -69,6 +69,19 @@ impl Time {
         self.0 as f64 / PS_PER_S as f64
     }
 
+    /// For messages: in the unit that leaves at most three digits before the point (seconds may have more), with at most three behind it. What must be read back exactly is the time's own
+    /// [`Display`](fmt::Display).
+    ///
+    /// ```
+    /// use netloom_units::Time;
+    ///
+    /// assert_eq!(Time(9_348_480).rounded().to_string(), "9.348us");
+    /// assert_eq!(Time(9_348_480).to_string(), "9348.48ns");
+    /// ```
+    pub fn rounded(self) -> impl fmt::Display {
+        Rounded(self)
+    }
+
     /// The difference, or zero if `earlier` is later.
     pub fn saturating_sub(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))
@@ -77,6 +90,29 @@ impl Time {
     /// The sum, or [`Time::MAX`] if it is later than that.
     pub fn saturating_add(self, more: Time) -> Time {
         Time(self.0.saturating_add(more.0))
+    }
+}
+
+/// A time for people; see [`Time::rounded`].
+#[derive(Clone, Copy, Debug)]
+struct Rounded(Time);
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ps = self.0.0;
+        // From the smallest unit on, until one has fewer than four digits before the point after rounding.
+        for &(names, scale) in TIME_UNITS.iter().rev() {
+            let step = (scale / 1000).max(1);
+            let steps = ps / step + u64::from(ps % step >= step.div_ceil(2) && step > 1);
+            let (whole, rest) = (steps / (scale / step), steps % (scale / step));
+            if whole < 1000 || scale == PS_PER_S {
+                let decimals = format!("{rest:03}");
+                let decimals = decimals.trim_end_matches('0');
+                let point = if decimals.is_empty() { "" } else { "." };
+                return write!(f, "{whole}{point}{decimals}{}", names[0]);
+            }
+        }
+        unreachable!("seconds take any time")
     }
 }
 
@@ -383,6 +419,16 @@ mod tests {
             [8 << 20, 1536, 1500, 123_456_789].map(|n| Bytes(n).to_string()),
             ["8MiB", "1.536KB", "1.5KB", "123456789B"]
         );
+    }
+
+    #[test]
+    fn a_rounded_time_has_three_digits_before_the_point_and_three_behind() {
+        let times = [0, 999, 1000, 1499, 9_348_480, 81_348_480, 85_899_356_000, 999_999_499, 999_999_500];
+        let written =
+            ["0ps", "999ps", "1ns", "1.499ns", "9.348us", "81.348us", "85.899ms", "999.999us", "1ms"];
+        assert_eq!(times.map(|ps| Time(ps).rounded().to_string()), written);
+        assert_eq!(Time(1_000_000_500_000_000).rounded().to_string(), "1000.001s");
+        assert_eq!(Time::MAX.rounded().to_string(), "18446744.074s");
     }
 
     #[test]

@@ -12,13 +12,16 @@ pub(super) fn late_warm_up(summary: &Summary) -> Option<String> {
     let warm_up = flows.warm_up;
     if warm_up > Time::ZERO && warm_up >= end {
         return Some(format!(
-            "measure.warm_up: {warm_up} is beyond the end of the run at {end}: no flow counts"
+            "measure.warm_up: {} is beyond the end of the run at {}: no flow counts",
+            warm_up.rounded(),
+            end.rounded()
         ));
     }
     let excluded = flows.excluded_by_warm_up;
     (excluded > 0 && flows.completed + flows.unfinished + flows.streams == 0).then(|| {
         format!(
-            "measure.warm_up: all flows ({excluded}) started before {warm_up}: none counts in FCT or slowdown"
+            "measure.warm_up: all flows ({excluded}) started before {}: none counts in FCT or slowdown",
+            warm_up.rounded()
         )
     })
 }
@@ -69,6 +72,10 @@ pub(super) fn no_decision(scenario: &Scenario, switches: u32, summary: &Summary)
         && summary.totals.data.sent > 0
         && decisions.values().all(|count| count.taken == 0);
     is_idle.then(|| {
+        let granularity = &routing.granularity;
+        if routing.placement == Placement::Nic && !granularity.is_per_flow() && !granularity.is_per_packet() {
+            return format!("routing: `{}` never moved a flow", routing.granularity_name());
+        }
         let selectors: Vec<&str> = decisions.keys().map(String::as_str).collect();
         let reason = match scenario.routing.placement {
             Placement::Nic => "every flow stayed on its first path",

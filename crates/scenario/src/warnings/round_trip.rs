@@ -25,14 +25,14 @@ pub(super) fn early_timeouts(scenario: &Scenario, network: &Network, farthest: &
         .into_iter()
         .find(|(_, timeout)| *timeout < farthest.round_trip.saturating_add(wait))?;
     let share = if wait > Time::ZERO {
-        format!(" and {wait} until a packet's ACK is due (reliability.ack_bytes)")
+        format!(" and {} until a packet's ACK is due (reliability.ack_bytes)", wait.rounded())
     } else {
         String::new()
     };
     is_armed.then(|| {
         format!(
-            "transport.{field}: {timeout} is below the idle round trip from h0 to h{}, {}{share}: packets that were not lost are sent again",
-            farthest.host, farthest.round_trip
+            "transport.{field}: {} is below the idle round trip from h0 to h{}, {}{share}: packets that were not lost are sent again",
+            timeout.rounded(), farthest.host, farthest.round_trip.rounded()
         )
     })
 }

@@ -86,9 +86,12 @@ pub(super) fn impossible_marks(scenario: &Scenario) -> Option<String> {
 }
 
 /// With go-back-N every trimmed packet is sent again with all that follow. If only marks slow a flow down, and none come, it may go on so
-/// for ever.
-pub(super) fn unslowed_go_back_n(scenario: &Scenario) -> Option<String> {
+/// for ever. Otherwise much is sent twice, above all where headers overtake data that is on its way.
+pub(super) fn trimmed_go_back_n(scenario: &Scenario) -> Option<String> {
     let Scenario { fabric, transport, .. } = scenario;
+    if !fabric.queue.trims() || !transport.reliability.facts().takes.is_in_order() {
+        return None;
+    }
     let thresholds = usize::from(fabric.options.ecn.is_some()) + fabric.options.ecn_by_rate.len();
     let never_marks = unreachable_thresholds(scenario).0.len() == thresholds;
     let slowed_by = transport.congestion.facts().slowed_by;
@@ -100,14 +103,24 @@ pub(super) fn unslowed_go_back_n(scenario: &Scenario) -> Option<String> {
             SlowedBy::Marks => !never_marks,
             SlowedBy::MoreThanMarks => true,
         };
-    let is_stuck = fabric.queue.trims() && transport.reliability.facts().takes.is_in_order() && !slows_down;
-    is_stuck.then(|| {
-        format!(
-            "transport.reliability: \"{}\" sends every trimmed packet again with all that follow, and \"{}\" slows no flow down for that{}, so \
+    if slows_down {
+        let overtaking = match fabric.options.control_priority {
+            true => {
+                ", the more so as headers overtake the data that wait in queues (fabric.control_priority)"
+            }
+            false => "",
+        };
+        return Some(format!(
+            "transport.reliability: \"{}\" sends every trimmed packet again with all that follow{overtaking}: much is sent twice; set \
+             `fabric.queue = \"tail-drop\"`, or `transport.reliability = \"trimmed\"`",
+            transport.reliability.name()
+        ));
+    }
+    Some(format!(
+        "transport.reliability: \"{}\" sends every trimmed packet again with all that follow, and \"{}\" slows no flow down for that{}, so \
              that flows may make no progress; set `transport.reliability = \"trimmed\"`, or `fabric.queue = \"tail-drop\"`",
-            transport.reliability.name(),
-            transport.congestion.name(),
-            if slowed_by == SlowedBy::Marks { " without marks" } else { "" }
-        )
-    })
+        transport.reliability.name(),
+        transport.congestion.name(),
+        if slowed_by == SlowedBy::Marks { " without marks" } else { "" }
+    ))
 }

@@ -1,17 +1,24 @@
 use std::ops::ControlFlow;
 
+use netloom_record::Summary;
+
 use crate::document::Node;
 use crate::run::{prepare, simulate};
 use crate::scenario::Scenario;
 use crate::source::Source;
 
-/// What is said about a scenario before the run and after it.
-fn warnings(text: &str) -> Vec<String> {
+/// The summary of a run, with what is said about it before and after.
+fn run(text: &str) -> Summary {
     let document = Node::parse(&Source::new("s.toml", text)).unwrap();
     let scenario = Scenario::read(&document).unwrap();
     let ready = prepare(&scenario, &document).unwrap_or_else(|problems| panic!("{text}: {problems}"));
     let (ran, _) = simulate(&scenario, ready, 1, |_| ControlFlow::Continue(())).unwrap();
-    ran.summary.warnings
+    ran.summary
+}
+
+/// What is said about a scenario before the run and after it.
+fn warnings(text: &str) -> Vec<String> {
+    run(text).warnings
 }
 
 /// A warning shows where it should, and the same scenario without the mistake has none at all.
@@ -97,7 +104,22 @@ fn fields_that_nobody_reads_are_named() {
     };
     check(&estimator("queue"), &estimator("both"), "routing.selector.estimator: changes nothing");
     let acks = |every: u32| with(&format!("transport = {{ ack_every = {every}, ack_delay = \"3us\" }}"));
-    check(&acks(1), &acks(2), "transport.ack_delay: changes nothing");
+    check(
+        &acks(1),
+        &acks(2),
+        "transport.ack_delay: changes nothing, as every packet is acknowledged at once",
+    );
+    let uet = |delay: &str| {
+        with(&format!(
+            "transport = {{ preset = \"uet\", {delay}reliability = {{ ack_bytes = \"8KB\" }} }}\n\
+             fabric = {{ queue = \"trimming\", buffer = \"200KB\", ecn = {{ kmin = \"40KB\", kmax = \"160KB\" }} }}"
+        ))
+    };
+    let found = warnings(&uet("ack_delay = \"3us\", "));
+    let of_delay: Vec<_> = found.iter().filter(|warning| warning.contains("ack_delay")).collect();
+    assert_eq!(of_delay.len(), 1, "{found:?}");
+    assert!(of_delay[0].contains("changes nothing, as no timer makes a receiver under \"pds\" send an ACK"));
+    assert!(warnings(&uet("")).iter().all(|warning| !warning.contains("ack_delay")));
     let newreno = |buffer: &str| {
         let reliability = "reliability = { rack = false, sack = false }";
         with(&format!(
@@ -220,11 +242,70 @@ fn trimming_before_go_back_n_that_nothing_slows_down_is_named() {
              fabric = {{ queue = \"trimming\", buffer = \"100KB\", ecn = {{ kmin = \"{kmin}\", kmax = \"2MB\" }} }}\nmeasure = {{ until = \"100us\" }}\n"
         )
     };
-    let expected = "\"go-back-n\" sends every trimmed packet again with all that follow";
+    let expected = "sends every trimmed packet again with all that follow, and \"";
     let has = |text: &str| warnings(text).iter().any(|warning| warning.contains(expected));
     assert!(has(&with("1MB", "dcqcn")) && has(&with("1KB", "none")));
     assert!(!has(&with("1KB", "dcqcn")) && !has(&with("1MB", "swift")));
     assert!(!has(&with("1MB", "dcqcn").replace("trimming", "tail-drop")));
+}
+
+/// Each header that arrives makes go-back-N repeat what follows, on its way or not: of 800 packets here 1,478 are sent again under RoCE, 399 where the queue drops.
+#[test]
+fn trimming_before_go_back_n_is_named() {
+    let with = |transport: &str, fabric: &str| {
+        format!(
+            "topology = {{ kind = \"leaf-spine\", leaves = 2, spines = 4, hosts_per_leaf = 4, rate = \"100Gbps\", latency = \"1us\" }}\n\
+             workload = {{ kind = \"incast\", senders = 4, size = \"200KB\" }}\ntransport = \"{transport}\"\n\
+             fabric = {{ buffer = \"200KB\", ecn = {{ kmin = \"10KB\", kmax = \"40KB\" }}, {fabric} }}\n"
+        )
+    };
+    let expected = "\"go-back-n\" sends every trimmed packet again with all that follow";
+    let has = |transport: &str, fabric: &str| {
+        warnings(&with(transport, fabric)).iter().any(|warning| warning.contains(expected))
+    };
+    for transport in ["roce", "theta-powertcp"] {
+        assert!(has(transport, "queue = \"trimming\""), "{transport}");
+        assert!(has(transport, "queue = \"trimming\", control_priority = false"), "{transport}");
+        assert!(!has(transport, "queue = \"tail-drop\""), "{transport}");
+    }
+    assert!(!has("ndp", "queue = \"trimming\"") && !has("uet", "queue = \"trimming\""));
+}
+
+/// A window has to hold what waits for a shared ACK; credit comes as packets do.
+#[test]
+fn shared_acks_on_short_paths_are_named_where_a_window_waits_for_them() {
+    let lone = |preset: &str| {
+        format!(
+            "topology = {{ kind = \"leaf-spine\", leaves = 2, spines = 4, hosts_per_leaf = 4, rate = \"100Gbps\", latency = \"100ns\" }}\n\
+             workload = {{ kind = \"incast\", senders = 1, size = \"2MB\" }}\ntransport = \"{preset}\"\n\
+             fabric = {{ queue = \"trimming\", buffer = \"200KB\", ecn = {{ kmin = \"40KB\", kmax = \"160KB\" }} }}\n"
+        )
+    };
+    for (preset, is_slow) in [("uet-nscc", true), ("uet-nscc-rccc", true), ("uet-rccc", false)] {
+        let ran = run(&lone(preset));
+        let is_named =
+            ran.warnings.iter().any(|warning| warning.contains("reliability.ack_bytes: an ACK is due"));
+        let slowdown = ran.slowdown.unwrap().max;
+        assert_eq!(
+            (is_named, slowdown > 1.02),
+            (is_slow, is_slow),
+            "{preset}: {slowdown} {:?}",
+            ran.warnings
+        );
+    }
+}
+
+#[test]
+fn a_balancer_that_never_moved_a_flow_is_named() {
+    let with = |preset: &str| {
+        format!(
+            "{TREE}routing = \"{preset}\"\nworkload = {{ size = \"64KiB\" }}\nfabric = {{ ecn = {{ kmin = \"1MB\", kmax = \"2MB\" }} }}\n"
+        )
+    };
+    for preset in ["plb", "flowbender"] {
+        let found = warnings(&with(preset));
+        assert!(found.contains(&format!("routing: `{preset}` never moved a flow")), "{found:?}");
+    }
 }
 
 #[test]

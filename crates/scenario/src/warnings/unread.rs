@@ -6,6 +6,7 @@ use netloom_routing::Placement;
 use netloom_routing::selector::estimator::Estimator;
 use netloom_topology::Network;
 use netloom_transport::shaping::Spacing;
+use netloom_units::kind::Kind;
 
 use crate::scenario::Scenario;
 
@@ -53,11 +54,18 @@ pub(super) fn unread(scenario: &Scenario, network: &Network) -> Vec<String> {
             "`by = \"queue\"` looks at queues alone",
         );
     }
+    let by = match transport.reliability.facts().sack_bytes {
+        Some(_) => format!(
+            "no timer makes a receiver under \"{}\" send an ACK: `reliability.ack_bytes` says when one is due",
+            transport.reliability.name()
+        ),
+        None => "every packet is acknowledged at once (`ack_every = 1`)".to_owned(),
+    };
     note(
         transport.options.ack_delay != usual.transport.options.ack_delay,
         transport.options.ack_every > 1,
         "transport.ack_delay",
-        "every packet is acknowledged at once (`ack_every = 1`)",
+        &by,
     );
     if let Some(detection) = transport.reliability.facts().loss_detection {
         let may_lose = fabric.is_lossy() || !scenario.faults.is_empty();

@@ -36,6 +36,10 @@ pub(super) fn below_the_product(scenario: &Scenario, farthest: &Farthest) -> Opt
 pub(super) fn no_room_for_late_acks(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
     let transport = scenario.transport.clone().on_the_wire();
     let due = transport.reliability.facts().sack_bytes?;
+    // Where credit alone lets packets out, receivers grant it as packets come, whatever has been acknowledged.
+    if transport.credit().is_some_and(|rccc| rccc.nscc.is_none()) {
+        return None;
+    }
     let path = PathFacts {
         base_rtt: farthest.round_trip,
         rate: farthest.rate,
@@ -65,9 +69,9 @@ pub(super) fn target_below_idle(scenario: &Scenario, farthest: &Farthest) -> Opt
     let target = base.saturating_add(Time(per_hop.0.saturating_mul(hops)));
     (target < farthest.round_trip).then(|| {
         format!(
-            "transport.congestion.{field}: {}'s target over {hops} hops, {target} and {besides}, is below the idle round trip from h0 to h{}, {}: its window \
+            "transport.congestion.{field}: {}'s target over {hops} hops, {} and {besides}, is below the idle round trip from h0 to h{}, {}: its window \
              shrinks with nothing in its way",
-            facts.title, farthest.host, farthest.round_trip
+            facts.title, target.rounded(), farthest.host, farthest.round_trip.rounded()
         )
     })
 }
@@ -79,9 +83,9 @@ pub(super) fn plb_below_idle(scenario: &Scenario, farthest: &Farthest) -> Option
     let target = plb.target.saturating_add(Time(plb.hop_delay.0.saturating_mul(hops)));
     (target < farthest.round_trip).then(|| {
         format!(
-            "routing.granularity.target: PLB's target over {hops} hops, {target}, is below the idle round trip from h0 to h{}, {}: a flow there never sees a good path, and changes it \
+            "routing.granularity.target: PLB's target over {hops} hops, {}, is below the idle round trip from h0 to h{}, {}: a flow there never sees a good path, and changes it \
              every {} (`first`)",
-            farthest.host, farthest.round_trip, plb.first
+            target.rounded(), farthest.host, farthest.round_trip.rounded(), plb.first.rounded()
         )
     })
 }

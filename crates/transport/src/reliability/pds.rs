@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 
 /// Packet delivery of Ultra Ethernet (PDS; UEC specification 1.0, as far as the public simulator uet-htsim, commit 40ccb05, has it): packets
-/// are taken in any order. One ACK answers several of them: it names the next packet expected, how many have come in all, and which of 64
-/// have (SACK), and echoes mark and entropy value of the packet that caused it. An ACK leaves for the first packet of a flow, for one that is
+/// are taken in any order. One ACK answers several of them: it carries a cumulative ACK, a count of received packets and a 64-bit
+/// SACK bitmap, and echoes mark and entropy value of the packet that caused it. An ACK leaves for the first packet of a flow, for one that is
 /// marked, that came twice or that asks for it, and else after `ack_bytes`. A packet asks if nothing can follow it at once (the last one, and
 /// one that fills the window) or if it is sent again; its ACK is followed by another one when nothing is missing before it any more.
 ///
@@ -21,7 +21,7 @@ use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// longer makes packets be sent twice.
 ///
 /// A window has to hold what waits for a shared ACK beyond the bandwidth-delay product: on short paths, or slow ones, a flow that is alone is slower than its link
-/// unless `ack_bytes` is small. `netloom run` warns of that for the longest path.
+/// unless `ack_bytes` is small. `netloom run` warns of that for the longest path. With `rccc` alone credit is what limits a flow, which does not wait for ACKs.
 ///
 /// No timer makes a receiver send an ACK that is not due yet. If the packets of a flow leave far apart, because many flows share its NIC, set a
 /// longer timeout or a smaller `ack_bytes`; otherwise packets are sent twice.
