@@ -196,7 +196,8 @@ impl Error {
         field.extend(path.iter().map(String::as_str));
         // Where `kind` itself is unknown, its value is no kind.
         let has_kinds = !matches!(&what, What::UnknownField { found, .. } if found == "kind");
-        let owner = kind.filter(|_| has_kinds).map(|kind| format!(" of `{kind}`")).unwrap_or_default();
+        let owner =
+            kind.as_deref().filter(|_| has_kinds).map(|kind| format!(" of `{kind}`")).unwrap_or_default();
         let (message, help) = match &what {
             What::UnknownField { found, valid } if valid.is_empty() => {
                 (format!("unknown field `{}`{owner}", shorten(found)), Some("it has no fields".to_owned()))
@@ -213,7 +214,10 @@ impl Error {
                 format!("there is no {axis} `{}`", shorten(found)),
                 Some(suggest(found, valid.iter().map(String::as_str))),
             ),
-            What::Missing { field } => (format!("`{field}` is missing{owner}"), None),
+            What::Missing { field } => match kind {
+                Some(kind) => (format!("`{kind}` needs `{field}`"), None),
+                None => (format!("`{field}` is missing"), None),
+            },
             What::Type { expected, found } => (format!("expected {expected}, found {found}"), None),
             What::Other(message) => (message.clone(), None),
         };

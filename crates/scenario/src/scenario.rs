@@ -529,7 +529,7 @@ mod tests {
             read("workload = { kind = \"mix\", parts = { kind = \"incast\" } }").unwrap_err().to_string();
         assert!(problems.contains("workload.parts: expected a list, found a table"), "{problems}");
         let problems = read("workload = { kind = \"mix\" }").unwrap_err().to_string();
-        assert!(problems.contains("workload: `parts` is missing of `mix`"), "{problems}");
+        assert!(problems.contains("workload: `mix` needs `parts`"), "{problems}");
     }
 
     #[test]

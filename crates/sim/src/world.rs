@@ -29,9 +29,9 @@ pub(crate) enum Says {
     HasMore(Bytes),
     /// Whether they ask for an ACK, and have been sent before, for ACKs that answer several of them.
     AsksForAck,
-    /// The same, and in the place of what serialisation added to their way how far their sender should be granted credit.
+    /// The same, and in the field of the serialisation delay how far their sender should be granted credit.
     AsksForCredit,
-    /// In the place of what serialisation added to their way, whether their ACKs are to let their flow's window grow, for switches that notify sources (Bolt).
+    /// In the field of the serialisation delay, whether their ACKs are to let their flow's window grow, for switches that notify sources (Bolt).
     Claims,
 }
 

@@ -162,7 +162,7 @@ impl Transport {
         self.congestion.bolt()
     }
 
-    /// Whether packets say something in the place of what serialisation added to their way.
+    /// Whether packets say something else in the header field of the serialisation delay.
     pub fn replaces_serialisation(&self) -> bool {
         self.credit().is_some() || self.bolt().is_some()
     }
@@ -263,13 +263,16 @@ impl Transport {
             };
             let selective = takes_any(&self.reliability);
             let able = names(Reliability::every().iter().filter(|kind| takes_any(kind)));
-            let expected = format!("{able} with subflows, whose packets overtake each other");
-            Invalid::unless(selective, "reliability", expected, format!("\"{}\"", self.reliability.name()))?;
+            let expected = format!(
+                "1 with reliability \"{}\", as packets of subflows overtake each other, which {able} allow",
+                self.reliability.name()
+            );
+            Invalid::unless(selective, "subflows", expected, self.options.subflows)?;
             // PULLs, CNPs, notices of switches and entropy values are those of the flow as a whole.
             let notified = facts.cnp_interval.is_some() || self.bolt().is_some();
             let each = facts.pulls.is_none() && !notified && !self.chooses_paths();
-            let expected = "a congestion that goes by ACKs with subflows";
-            Invalid::unless(each, "congestion", expected, format!("\"{name}\""))?;
+            let expected = format!("1 with \"{name}\", whose signals are those of the flow as a whole");
+            Invalid::unless(each, "subflows", expected, self.options.subflows)?;
         }
         if reliability.nack_congestion {
             let expected = format!("false with \"{name}\", which knows no notifications of congestion");

@@ -15,22 +15,26 @@ fn what_does_not_go_with_subflows_names_its_field() {
         transport.check().map_err(|error| error.to_string())
     };
     assert_eq!(with(|_| {}), Ok(()));
-    let refused: [(Change, &str); 7] = [
+    let refused: [(Change, &str); 8] = [
         (|transport| transport.options.subflows = 0, "subflows: expected 1 to 64, found 0"),
         (|transport| transport.options.subflows = 65, "subflows: expected 1 to 64, found 65"),
         (|transport| transport.options.handshake = true, "handshake: expected false with subflows"),
         (|transport| transport.options.ack_every = 2, "ack_every: expected 1, as each subflow"),
         (
             |transport| transport.reliability = Reliability::GoBackN(Default::default()),
-            "reliability: expected \"selective-repeat\" or \"trimmed\" with subflows",
+            "subflows: expected 1 with reliability \"go-back-n\", as packets of subflows overtake each other, which \"selective-repeat\" or \"trimmed\" allow, found 4",
+        ),
+        (
+            |transport| *transport = Transport { options: transport.options.clone(), ..preset("uet") },
+            "subflows: expected 1 with reliability \"pds\"",
         ),
         (
             |transport| transport.congestion = Congestion::Pulls(Default::default()),
-            "congestion: expected a congestion that goes by ACKs with subflows",
+            "subflows: expected 1 with \"pulls\", whose signals are those of the flow as a whole, found 4",
         ),
         (
             |transport| transport.congestion = Congestion::Dcqcn(Default::default()),
-            "congestion: expected a congestion that goes by ACKs with subflows",
+            "subflows: expected 1 with \"dcqcn\", whose signals are those of the flow as a whole, found 4",
         ),
     ];
     for (change, expected) in refused {

@@ -21,7 +21,7 @@ pub use port::{BoltPort, Meeting, SourceNotice};
 ///
 /// As that code, with these differences: windows are counted in bytes on the wire and hold whole packets; the increase per round trip goes by packet numbers (the paper's algorithm 2), where the code marks a packet
 /// and increases no more if that gets lost; notices alone slow a flow down between losses, while there an ACK does until the first notice has come; a NIC, where packets wait for their turn without a queue, gives no
-/// notices. Packets carry their claim in the place of what serialisation added to their way, so schemes that read that are refused. Needs an ACK for every packet.
+/// notices. Packets carry their claim in the header field of the serialisation delay, so schemes that read that are refused. Needs an ACK for every packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bolt {
