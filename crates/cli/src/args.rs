@@ -104,6 +104,8 @@ pub(crate) enum InitKind {
     FatTree,
     /// A scenario: an all-to-all of GPU servers with several NICs, on a rail-optimised leaf-spine network.
     GpuCluster,
+    /// A scenario: Ultra Ethernet, spraying over a leaf-spine network with trimming.
+    Uet,
     /// A scenario: adversarial traffic on a Slim Fly, routed over FatPaths' layers.
     SlimFly,
     /// A study: three routing schemes on a fat tree, with a claim.

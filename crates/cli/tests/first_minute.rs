@@ -413,9 +413,43 @@ fn a_study_is_no_scenario_and_a_scenario_no_study() {
 #[test]
 fn what_an_override_breaks_is_pointed_at_in_the_override() {
     let message = refused(SMALL, &["--set", "topology.kind=edge-list"]);
-    assert_says(&message, &["`path` is missing of `edge-list`", "--set:1:1"]);
+    assert_says(&message, &["`edge-list` needs `path`", "--set:1:1"]);
     let message = refused(SMALL, &["--set", "routing.preset=d-mod-k", "--set", "topology.kind=complete"]);
     assert_says(&message, &["routing.selector: expected a tree", "--set:1:1"]);
+}
+
+#[test]
+fn subflows_that_a_preset_does_not_have_are_pointed_at() {
+    for (preset, expected) in [
+        ("uet", "transport.subflows: expected 1 with reliability \"pds\""),
+        ("roce", "transport.subflows: expected 1 with reliability \"go-back-n\""),
+        ("ndp", "transport.subflows: expected 1 with \"pulls\""),
+    ] {
+        let text = format!("{SMALL}[transport]\npreset = \"{preset}\"\n");
+        let message = refused(&text, &["--set", "transport.subflows=2"]);
+        assert_says(&message, &[expected, "--set:1:1"]);
+    }
+}
+
+/// What is said of a fabric that does not mark are lines that can be appended, and then the scenario runs without a warning.
+#[test]
+fn lines_that_make_switches_mark_can_be_pasted() {
+    let balanced = SMALL.replace("\"ecmp\"", "\"uet-mixed\"");
+    for (text, trims) in [
+        (format!("{balanced}[transport]\npreset = \"uet\"\n"), true),
+        (format!("{balanced}[transport]\npreset = \"dctcp\"\n"), false),
+        (format!("{SMALL}[transport]\npreset = \"roce\"\n"), false),
+    ] {
+        let text = text.replace("k = 4\n", "k = 4\nrate = \"100Gbps\"\nlatency = \"1us\"\n");
+        let message = refused(&text, &[]);
+        assert_says(&message, &["expected a fabric that marks packets (fabric.ecn)", "[fabric]"]);
+        let lines = message.lines().map(str::trim).skip_while(|line| *line != "[fabric]");
+        let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+        assert_eq!(lines.contains(&"queue = \"trimming\""), trims, "{message}");
+        let folder = folder_with(&format!("{text}{}\n", lines.join("\n")));
+        let output = netloom(folder.path(), &["run", "s.toml"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
 }
 
 #[test]

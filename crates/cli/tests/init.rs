@@ -17,6 +17,7 @@ fn what_is_written_runs_without_a_warning() {
     for (what, command) in [
         ("fat-tree", "run"),
         ("gpu-cluster", "run"),
+        ("uet", "run"),
         ("slim-fly", "run"),
         ("study", "study"),
         ("gpu-study", "study"),

@@ -18,6 +18,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<(), Failure> {
     let (name, text, command) = match what {
         InitKind::FatTree => ("fat-tree.toml", include_str!("init/fat-tree.toml"), "run"),
         InitKind::GpuCluster => ("gpu-cluster.toml", include_str!("init/gpu-cluster.toml"), "run"),
+        InitKind::Uet => ("uet.toml", include_str!("init/uet.toml"), "run"),
         InitKind::SlimFly => ("slim-fly.toml", include_str!("init/slim-fly.toml"), "run"),
         InitKind::Study => ("study.toml", include_str!("init/study.toml"), "study"),
         InitKind::GpuStudy => ("gpu-study.toml", include_str!("init/gpu-study.toml"), "study"),

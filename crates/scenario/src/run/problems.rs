@@ -37,12 +37,23 @@ pub(super) fn sim_problem(error: &SimError, document: &Node) -> Problem {
         SimError::Servers(error) => invalid_problem(error, "servers", document),
         SimError::Routing(error) => routing_problem(error, document),
         SimError::Transport(error) => invalid_problem(error, "transport", document),
+        SimError::Unmarked { refused, wants_trimming } => {
+            sim_problem(refused, document).help(marking(*wants_trimming))
+        }
         SimError::Fault(error) => invalid_problem(error, "faults", document),
         SimError::Workload(error) => invalid_problem(error, "workload", document),
         SimError::Measure(error) => invalid_problem(error, "measure", document),
         SimError::Unreachable(reason) => located(document, "faults", "", reason),
         SimError::TooFar(reason) | SimError::TooLarge(reason) => located(document, "topology", "", reason),
     }
+}
+
+/// Lines that make switches mark, with sizes for links of 100 Gb/s.
+fn marking(wants_trimming: bool) -> String {
+    let mut lines = vec!["switches mark, for example, with these lines:", "[fabric]"];
+    lines.extend(wants_trimming.then_some("queue = \"trimming\""));
+    lines.extend(["buffer = \"200KB\"", "ecn = { kmin = \"40KB\", kmax = \"160KB\" }"]);
+    lines.join("\n")
 }
 
 /// A value of a routing scheme that makes no sense. Where it is the value of a preset, that is what the user wrote.

@@ -23,6 +23,14 @@ pub enum SimError {
     /// The transport makes no sense.
     #[error("transport.{0}")]
     Transport(Invalid),
+    /// A scheme goes by marks, and no switch marks.
+    #[error("{refused}")]
+    Unmarked {
+        /// What is refused for that.
+        refused: Box<SimError>,
+        /// Whether the transport learns of losses from packets that are trimmed.
+        wants_trimming: bool,
+    },
     /// A fault does not fit the network or the run: the field begins with the number of the fault in the list, from 0.
     #[error("faults.{0}")]
     Fault(Invalid),

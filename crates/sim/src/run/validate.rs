@@ -78,7 +78,7 @@ impl Validated {
         let has_sacks = transport.reliability.facts().sack_bytes.is_some();
         if has_sacks && routing.counted_flowcuts().is_some() {
             let expected = format!(
-                "\"nic\" for flowcuts with transport.reliability \"{}\": at switches, flowcuts and it say different things by the same bits of a packet",
+                "\"nic\" with transport.reliability \"{}\": Flowcut at switches and UET's packet delivery use the same header field; use `flowcut-nic` with `ack_bytes = 0`",
                 transport.reliability.name()
             );
             let found = format!("\"{}\"", routing.placement.name());
@@ -86,14 +86,16 @@ impl Validated {
         }
         if transport.replaces_serialisation() && routing.uses_serialisation() {
             let what = match transport.credit() {
-                Some(_) => "how much credit their sender could use",
-                None => "whether their flow's window may grow",
+                Some(_) => "the pull target",
+                None => "the increment flag",
             };
+            let (granularity, congestion) = (routing.granularity_name(), transport.congestion.name());
+            let title = transport.congestion.facts().title;
             let expected = format!(
-                "another one with transport.congestion \"{}\": packets say {what} in the place of what serialisation added to their way, by which it goes",
-                transport.congestion.name()
+                "another one with transport.congestion \"{congestion}\": `{granularity}` needs the serialisation delay in the packet header, where {title} puts {what}; they cannot \
+                 be combined"
             );
-            let found = format!("\"{}\"", routing.granularity_name());
+            let found = format!("\"{granularity}\"");
             return Err(SimError::Routing(Invalid::new("granularity", expected, found)));
         }
         if routing.sends_probes() && fabric.options.control_priority {
@@ -173,14 +175,16 @@ impl Validated {
         if congestion.marks == Marks::Required && fabric.options.ecn.is_none() {
             let expected =
                 format!("a fabric that marks packets (fabric.ecn) with \"{}\"", transport.congestion.name());
-            return Err(SimError::Transport(Invalid::new("congestion", expected, "none")));
+            let refused = SimError::Transport(Invalid::new("congestion", expected, "none"));
+            return Err(unmarked(refused, &fabric, &transport));
         }
         let (uses_trims, trims) = (routing.uses_trims(), fabric.queue.trims());
         if routing.uses_marks() && fabric.options.ecn.is_none() && !(uses_trims && trims) {
             let name = routing.granularity_name();
             let or_trims = if uses_trims { " or trims them (fabric.queue = \"trimming\")" } else { "" };
             let expected = format!("a fabric that marks packets (fabric.ecn){or_trims} with \"{name}\"");
-            return Err(SimError::Routing(Invalid::new("granularity", expected, "none")));
+            let refused = SimError::Routing(Invalid::new("granularity", expected, "none"));
+            return Err(unmarked(refused, &fabric, &transport));
         }
         routing.fits(network).map_err(SimError::Routing)?;
         if plan.units.is_some() {
@@ -240,6 +244,12 @@ impl Validated {
             largest,
         })
     }
+}
+
+/// What is refused as no switch marks. Queues that trim are wanted besides by a transport that learns of losses by that.
+fn unmarked(refused: SimError, fabric: &Fabric, transport: &Transport) -> SimError {
+    let wants_trimming = fabric.is_lossy() && transport.reliability.facts().relies_on_trimming;
+    SimError::Unmarked { refused: Box::new(refused), wants_trimming }
 }
 
 /// How many paths may join two leaves of a tree, at most: those of different up ports, times those of different links down to the same switch.
