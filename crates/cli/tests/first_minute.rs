@@ -427,7 +427,7 @@ fn subflows_that_a_preset_does_not_have_are_pointed_at() {
     ] {
         let text = format!("{SMALL}[transport]\npreset = \"{preset}\"\n");
         let message = refused(&text, &["--set", "transport.subflows=2"]);
-        assert_says(&message, &[expected, "--set:1:1"]);
+        assert_says(&message, &[expected, "--set:1:20"]);
     }
 }
 

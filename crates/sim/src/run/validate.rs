@@ -248,7 +248,7 @@ impl Validated {
 
 /// What is refused as no switch marks. Queues that trim are wanted besides by a transport that learns of losses by that.
 fn unmarked(refused: SimError, fabric: &Fabric, transport: &Transport) -> SimError {
-    let wants_trimming = fabric.is_lossy() && transport.reliability.facts().relies_on_trimming;
+    let wants_trimming = !fabric.is_lossless() && transport.reliability.facts().relies_on_trimming;
     SimError::Unmarked { refused: Box::new(refused), wants_trimming }
 }
 
