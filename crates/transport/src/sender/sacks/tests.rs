@@ -241,7 +241,7 @@ fn what_does_not_go_with_bitmaps_is_refused() {
     assert_eq!(refused(|_| {}), Ok(()));
     assert_eq!(refused(|transport| transport.options.ack_every = 2), Err("ack_every".into()));
     assert_eq!(refused(|transport| transport.options.handshake = true), Err("handshake".into()));
-    assert_eq!(refused(|transport| transport.options.subflows = 2), Err("reliability".into()));
+    assert_eq!(refused(|transport| transport.options.subflows = 2), Err("subflows".into()));
     assert_eq!(
         refused(|transport| transport.options.reorder = crate::Reorder::Buffer(Default::default())),
         Err("reorder".into())
