@@ -111,7 +111,9 @@ def main():
     parser.add_argument("--errors", nargs="*", default=["0.01", "0.03"], help="values of max_error")
     parser.add_argument("--workloads", nargs="*", default=list(WORKLOADS), help="some of the workloads")
     arguments = parser.parse_args()
-    print("| workload | transport | size | `max_error` | faster | skipped | errors (%) | of a nudge (%) | makespan (%) | audited (%) | audits | stopped |")
+    print(
+        "| workload | transport | size | `max_error` | faster | skipped | errors (%) | of a nudge (%) | makespan (%) | audited (%) | audits | stopped |"
+    )
     print("|" + " --- |" * 12)
     for workload in arguments.workloads:
         for transport, with_transport in TRANSPORTS.items():
@@ -120,7 +122,10 @@ def main():
                 control = {}
                 for max_error in arguments.errors:
                     cells = compare(arguments.binary, fields, max_error, control)
-                    print(f"| {workload} | {transport} | {size} | {max_error} | " + " | ".join(cells) + " |", flush=True)
+                    print(
+                        f"| {workload} | {transport} | {size} | {max_error} | " + " | ".join(cells) + " |",
+                        flush=True,
+                    )
 
 
 if __name__ == "__main__":
