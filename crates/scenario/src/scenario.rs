@@ -39,7 +39,6 @@ impl Detail {
 }
 
 /// Whether nothing is skipped, so that it need not be written.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands on a reference")]
 fn is_not_fast(fast: &Fast) -> bool {
     *fast == Fast::Nothing
 }

@@ -251,8 +251,8 @@ fn credit_comes_at_the_pace_of_the_ports_that_are_alive() {
         config.fabric.options.buffer = Some(Bytes(150_000));
         let records = run(network, config, plan);
         assert!(records.flows.iter().all(|flow| flow.delivered == flow.bytes), "{name} {selection:?}");
-        let packets: u64 = records.flows.iter().map(|flow: &FlowRecord| u64::from(flow.packets)).sum();
-        let trims: u64 = records.flows.iter().map(|flow| u64::from(flow.trims)).sum();
+        let packets: u64 = records.flows.iter().map(|flow: &FlowRecord| flow.packets).sum();
+        let trims: u64 = records.flows.iter().map(|flow| flow.trims).sum();
         assert!(trims > 0 && trims < packets / 8, "{name} {selection:?}: {trims} of {packets}");
     }
 }

@@ -152,7 +152,9 @@ fn they_need_marks_acks_and_a_sender() {
         let simulation = |sim: SimConfig| Simulation::new(network.clone(), sim, permutation(1, &network, 1));
         let refusal = |sim: SimConfig| simulation(sim).unwrap_err();
         match simulation(scheme(name)) {
-            Err(SimError::Routing(error)) => assert_eq!(error.field, "granularity"),
+            Err(SimError::Unmarked { refused, .. }) => {
+                assert!(refused.to_string().starts_with("routing.granularity"), "{refused}");
+            }
             other => assert!(other.is_ok() && name == "plb-htsim", "{name}: delays need no marks"),
         }
         let mut sim = scheme(name);

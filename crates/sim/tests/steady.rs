@@ -115,7 +115,7 @@ fn whatever_reacts_may_be_skipped() {
             buffer: Some(Bytes(500_000)),
             ..FabricOptions::default()
         };
-        Fabric { options, flow_control, queue, ..Fabric::default() }
+        Fabric { options, flow_control, queue }
     };
     let lossy = || fabric(FlowControl::Lossy(Default::default()), Fabric::default().queue);
     let lossless = || {

@@ -11,7 +11,7 @@ use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::congestion::rccc::{Oversubscribed, Pcie, Rccc};
 use netloom_transport::reliability::pds::{Pds, Sleek};
 use netloom_transport::{Congestion, Reliability, preset};
-use netloom_units::{Bytes, Rate, Time};
+use netloom_units::{Bytes, Invalid, Rate, Time};
 use netloom_workload::{Message, Plan};
 
 /// The network of the public simulator's examples: a fat tree of 100 Gb/s and 1 us.
@@ -146,12 +146,22 @@ fn nothing_is_sent_twice_where_nothing_is_lost() {
     }
 }
 
+/// Why a run is refused.
+fn refusal(config: SimConfig) -> Invalid {
+    let error = Simulation::new(network(4), config, flows(16, &[(0, 15)], 1000)).err();
+    match error.expect("a run that is refused") {
+        SimError::Unmarked { refused, .. } => match *refused {
+            SimError::Transport(error) | SimError::Routing(error) => error,
+            other => panic!("{other:?}"),
+        },
+        SimError::Transport(error) | SimError::Routing(error) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused_by_its_name() {
-    let refused = |config: SimConfig| match Simulation::new(network(4), config, flows(16, &[(0, 15)], 1000)) {
-        Err(SimError::Transport(error) | SimError::Routing(error)) => error.field.to_string(),
-        other => panic!("{:?}", other.err()),
-    };
+    let refused = |config: SimConfig| refusal(config).field.to_string();
     assert_eq!(refused(config("flowcut")), "placement");
     assert_eq!(refused(SimConfig { fabric: Default::default(), ..config("spray") }), "congestion");
     // FlowBender's share of marked ACKs, for one, works with few of them; flowcuts at the NIC measure each.
@@ -306,10 +316,7 @@ fn receivers_slow_down_where_the_core_is_full() {
 
 #[test]
 fn what_does_not_go_with_credit_is_refused_by_its_name() {
-    let refused = |config: SimConfig| match Simulation::new(network(4), config, flows(16, &[(0, 15)], 1000)) {
-        Err(SimError::Transport(error) | SimError::Routing(error)) => error.to_string(),
-        other => panic!("{:?}", other.err()),
-    };
+    let refused = |config: SimConfig| refusal(config).to_string();
     for routing in ["plb", "flowcut-nic"] {
         let mut config = with_credit(routing, "uet-rccc", |_| {});
         config.transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(0), sleek: None });

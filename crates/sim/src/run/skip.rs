@@ -24,7 +24,7 @@ use crate::host::Host;
 use crate::message::Message;
 use crate::node::Node;
 use crate::run::skip_steps::{Pair, Steps, hand_in};
-use crate::run::steady::{self, Jump};
+use crate::run::steady::{self, Jump, pause_cost};
 use crate::switch::Switch;
 use crate::world::{Says, TakesData, World};
 
@@ -56,12 +56,6 @@ const MOST_TRIES: u32 = 256;
 /// What a run may spend on marks before it has handled anything, in messages handled: about a millisecond.
 const CREDIT: u64 = 50_000;
 
-/// What a pause costs by itself, in messages handled. The same on any number of threads, though it costs more on several: so is what is skipped.
-const PAUSE: u64 = 200;
-
-/// And per node, as what it has received is taken up again.
-const PAUSE_OF_NODE: u64 = 8;
-
 /// While no data arrive, the run pauses after one part in this number of the time for which none have: a step of training begins with calculations.
 const IDLE_SHARE: u64 = 64;
 
@@ -73,11 +67,6 @@ const SHARE: u64 = 25;
 
 /// and one part in this number of what it has skipped.
 const SHARE_OF_SKIPPED: u64 = 2;
-
-/// What a pause costs by itself in a run of so many nodes, in messages handled.
-pub(super) fn pause_cost(nodes: usize) -> u64 {
-    PAUSE + PAUSE_OF_NODE * nodes as u64
-}
 
 /// Why no state of a run recurs, as far as that can be said beforehand: a sentence's subject. What nodes keep is asked in the same way as during the run.
 pub(crate) fn obstacle(world: &World) -> Option<&'static str> {

@@ -25,8 +25,18 @@ use crate::config::Steady;
 use crate::host::Host;
 use crate::host::flow::Flow;
 use crate::node::Node;
-use crate::run::skip::pause_cost;
 use crate::world::World;
+
+/// What a pause costs by itself, in messages handled. The same on any number of threads, though it costs more on several: so is what is skipped.
+const PAUSE: u64 = 200;
+
+/// And per node, as what it has received is taken up again.
+const PAUSE_OF_NODE: u64 = 8;
+
+/// What a pause costs by itself in a run of so many nodes, in messages handled.
+pub(super) fn pause_cost(nodes: usize) -> u64 {
+    PAUSE + PAUSE_OF_NODE * nodes as u64
+}
 
 /// A window lasts as many idle round-trip times as these at least,
 const LEAST_RTTS: u64 = 16;
