@@ -239,7 +239,8 @@ impl Sender {
         let mtu = transport.options.mtu.0;
         if self.content.extend(bytes.0, mtu, self.acked.base()) {
             let size = bytes.0.min(mtu) + transport.options.header.0;
-            self.size = self.size.max(narrow::<u32>(size));
+            let counted = self.opening.as_mut().map_or(&mut self.size, |opening| &mut opening.size);
+            *counted = narrow::<u32>(size).max(*counted);
         }
     }
 

@@ -1,6 +1,8 @@
 //! A flow that begins with a handshake: packet 0 is a SYN without payload, and nothing else leaves before its ACK has come. It is repeated like any
 //! packet that gets lost. What switches and timers say meanwhile acts on the window that the flow will have, and lets nothing out.
 
+use netloom_units::narrow;
+
 use super::Sender;
 use crate::config::Transport;
 use crate::congestion::Control;
@@ -12,6 +14,8 @@ use crate::gate::Gate;
 pub(super) struct Opening {
     /// The window that it will have.
     window: u64,
+    /// What each of its packets will count for.
+    pub(super) size: u32,
     /// The SYN, or its ACK, got lost.
     pub(super) has_failed: bool,
 }
@@ -21,8 +25,10 @@ impl Sender {
     pub(super) fn greet(mut self, transport: &Transport) -> Self {
         if transport.options.handshake {
             self.content = self.content.with_syn();
-            self.opening = Some(Box::new(Opening { window: self.gate.window(), has_failed: false }));
+            let (window, size) = (self.gate.window(), self.size);
+            self.opening = Some(Box::new(Opening { window, size, has_failed: false }));
             // One packet at a time.
+            self.size = narrow::<u32>(transport.packet_size().0);
             self.gate.set_window(transport.packet_size().0);
             self.learns = true;
         }
@@ -47,6 +53,7 @@ impl Sender {
             && let Some(opening) = self.opening.take()
         {
             self.gate.set_window(opening.window);
+            self.size = opening.size;
             if opening.has_failed {
                 self.control.begin_with_one(&mut self.gate);
             }

@@ -83,6 +83,13 @@ fn small_frames_fill_a_window_with_their_own_size() {
     assert_eq!((feedback.packets, feedback.bytes), (1, 140));
     stream.extend(&transport, Bytes(9000), RTT);
     assert_eq!(leave(&mut stream, &transport, RTT), []);
+    // None of them leaves during a handshake.
+    let transport = tcp(true);
+    let mut stream = Sender::open(&transport, path(), Time::ZERO);
+    (0..200).for_each(|_| stream.extend(&transport, Bytes(100), Time::ZERO));
+    assert_eq!(leave(&mut stream, &transport, Time::ZERO).len(), 1);
+    stream.on_ack(&transport, ack(RTT, 0, 1, Time::ZERO));
+    assert_eq!(leave(&mut stream, &transport, RTT).len(), 15_000 / 140);
 }
 
 /// Notices of switches and receivers, and timers, act on the window that the flow will have.
