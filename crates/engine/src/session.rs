@@ -78,14 +78,14 @@ impl<M: Model> Session<M> {
         if is_far {
             self.team.change_windows(self.reached);
         }
+        let is_reported = |team: &Team<M>| pause.at_reports && team.pauses();
         while self.team.run(pause, &mut observe) == RunEnd::Imbalanced {
             self.team.rebalance();
-            if pause.at_reports && self.team.pauses() {
+            if is_reported(&self.team) {
                 break;
             }
         }
-        let is_reported = pause.at_reports && self.team.pauses();
-        let is_early = self.team.is_stopped() || is_reported || self.is_done();
+        let is_early = self.team.is_stopped() || is_reported(&self.team) || self.is_done();
         let reached = if is_early { self.team.ran_until() } else { pause.until };
         self.reached = reached.max(self.reached);
         if is_far && !is_early {

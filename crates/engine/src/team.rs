@@ -299,7 +299,7 @@ impl<M: Model> Team<M> {
                 workers[partition as usize].waiting_past_limit.insert(local);
             }
             if let Some(events) = scheduler.wheel.take_aside() {
-                // That there is something.
+                // Without events, too: something is left inside nodes.
                 workers[0].scheduler.wheel.put_aside(std::iter::empty());
                 for event in events {
                     let NodeLocation { partition, local } = location(event.node);

@@ -412,7 +412,7 @@ impl<P: Copy + Default> Wheel<P> {
         self.finish(0, false);
     }
 
-    /// Puts something aside, or nothing that nodes know.
+    /// Puts events aside; none if something is left inside nodes only.
     pub(crate) fn put_aside(&mut self, events: impl Iterator<Item = Event<P>>) {
         self.put_aside.get_or_insert_default().extend(events);
     }

@@ -60,7 +60,7 @@ struct Records {
     latest: Time,
     /// What left its NIC before is of no interest any more.
     since: Time,
-    /// Their places go round: the lowest bits of a number say its place. As many as a power of two, or none; those without a record are [nobody's](NOBODY).
+    /// A ring: the lowest bits of a number are its place. Their number is a power of two, or zero. Places without a record are [unused](UNUSED).
     places: Vec<Record>,
 }
 
@@ -71,8 +71,8 @@ struct Record {
     stamps: Vec<Stamp>,
 }
 
-/// No packet leaves its NIC at that instant.
-const NOBODY: Time = Time::MAX;
+/// Marks a place without a record: no packet leaves its NIC at that instant.
+const UNUSED: Time = Time::MAX;
 
 /// Numbers of hops that have a likely next packet of their own; a power of two.
 const LIKELY_HOPS: usize = 8;
@@ -209,7 +209,7 @@ impl Records {
             if sent < self.latest {
                 return;
             }
-            self.give_up_before(NOBODY, spare);
+            self.give_up_before(UNUSED, spare);
             self.since = self.latest;
             self.flow = packet.flow;
         }
@@ -252,7 +252,7 @@ impl Records {
         let many = (2 * few).max(FEW);
         // By number, the first record is the first of the places.
         self.places.rotate_left(self.first as usize % few.max(1));
-        self.places.resize_with(many, || Record { sent: NOBODY, stamps: Vec::new() });
+        self.places.resize_with(many, || Record { sent: UNUSED, stamps: Vec::new() });
         self.places.rotate_right(self.first as usize % many);
     }
 
@@ -268,7 +268,7 @@ impl Records {
     #[inline(always)]
     fn give_up_first(&mut self, spare: &mut Vec<Vec<Stamp>>) {
         if let Some(record) = self.first() {
-            record.sent = NOBODY;
+            record.sent = UNUSED;
             let mut stamps = std::mem::take(&mut record.stamps);
             self.first = self.first.wrapping_add(1);
             stamps.clear();

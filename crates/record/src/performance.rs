@@ -25,17 +25,17 @@ pub struct Skipped {
 pub struct SteadySkipped {
     /// The largest error that was allowed, as a share.
     pub max_error: f64,
-    /// Stretches that were steady, audited ones included.
+    /// Number of steady stretches of time, including audited ones.
     pub stretches: u64,
-    /// How many of them were skipped.
+    /// Number of them that were skipped.
     pub jumps: u64,
     /// Simulated time that was skipped, in picoseconds.
     pub time_ps: u64,
     /// Packets times the channels they crossed meanwhile.
     pub packet_hops: u64,
-    /// How many of the stretches were run in packets to measure the error.
+    /// Number of stretches that were run in packets to measure the error.
     pub audited: u64,
-    /// Flows in these: each has an error, by how much it made more or less progress than would have been said, as a share of that.
+    /// Flows in these. The error of each is the difference between the bytes that it delivered and those predicted, as a share of the latter.
     pub audited_flows: u64,
     /// Mean of these errors; `null` if there was no audit.
     pub error_mean: Option<f64>,

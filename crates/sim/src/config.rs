@@ -49,7 +49,7 @@ pub enum Fast {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Steady {
-    /// The largest error of the progress of flows, as a share: the mean over all flows of an audit. Where one shows more, nothing is skipped any more because it is steady.
+    /// The largest error in the progress of flows, as a share: the mean over all flows of an audit. Once an audit shows more, nothing else is skipped for being steady.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub max_error: f64,
     /// By how much the progress of flows may differ between two successive windows for them to count as steady, as a share: the mean over all flows; four times as much for a single one. Absent: twice `max_error`, as
@@ -57,7 +57,7 @@ pub struct Steady {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub tolerance: Option<f64>,
-    /// Which share of the steady stretches is run in packets, to measure the error: the first one, and one drawn of each group of 1 / `audits`.
+    /// The share of steady stretches that is run in packets to measure the error: the first one, and one drawn at random from each group of 1 / `audits`.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub audits: f64,
 }

@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use common::*;
@@ -22,8 +21,8 @@ use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Congestion, Reliability, Transport, TransportOptions};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{
-    Algorithm, Collective, FlowList, GpuCollective, Incast, Method, NicSelection, Operation, Pattern,
-    Permutation, Plan, PlanContext, Servers, Workload,
+    Algorithm, Collective, GpuCollective, Incast, Method, NicSelection, Operation, Pattern, Permutation,
+    Plan, PlanContext, Servers, Workload,
 };
 use proptest::prelude::*;
 
@@ -66,13 +65,6 @@ fn obstacle(network: &Network, config: &SimConfig, pattern: &Pattern) -> String 
     let (_, skipped) = skipped(network, config, pattern);
     assert_eq!(skipped.jumps, 0);
     skipped.obstacle.expect("there is one")
-}
-
-/// Flows `src,dst,bytes,start`.
-fn flows(name: &str, list: &[&str]) -> Pattern {
-    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("fast-{name}.csv"));
-    std::fs::write(&file, format!("src,dst,bytes,start\n{}\n", list.join("\n"))).unwrap();
-    Pattern::FlowList(FlowList { file })
 }
 
 fn ecmp() -> SimConfig {
@@ -329,12 +321,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let hosts = network.hosts() as usize;
-        let line = |&(src, dst, bytes, start): &(prop::sample::Index, prop::sample::Index, u64, u64)| {
-            let src = src.index(hosts);
-            format!("{src},{},{bytes},{start}ns", (src + 1 + dst.index(hosts - 1)) % hosts)
-        };
-        let lines: Vec<String> = list.iter().map(line).collect();
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let lines: Vec<String> = list.iter().map(|flow| flow_line(hosts, flow)).collect();
         let pattern = flows(&format!("random-{number}"), &lines);
         let options = FabricOptions { buffer: buffer.map(Bytes), ecn, ..FabricOptions::default() };
         let fabric = Fabric { options, flow_control, ..Fabric::default() };

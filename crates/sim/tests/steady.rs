@@ -15,7 +15,7 @@ use netloom_topology::Network;
 use netloom_transport::congestion::newreno::NewReno;
 use netloom_transport::{Congestion, Transport};
 use netloom_units::{Bytes, Time};
-use netloom_workload::{Algorithm, Collective, FlowList, Goal, NicChoice, Pattern, Plan};
+use netloom_workload::{Algorithm, Collective, Goal, NicChoice, Pattern, Plan};
 use proptest::prelude::*;
 
 /// Runs with what is steady skipped, on several threads, with the same outcome.
@@ -44,12 +44,6 @@ fn steady(max_error: f64, config: SimConfig) -> SimConfig {
 /// Packets of several flows are sprayed at random, so that nothing recurs.
 fn sprayed() -> SimConfig {
     steady(0.02, scheme("spray"))
-}
-
-fn flows(name: &str, lines: &[String]) -> Pattern {
-    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("steady-{name}.csv"));
-    std::fs::write(&file, format!("src,dst,bytes,start\n{}\n", lines.join("\n"))).unwrap();
-    Pattern::FlowList(FlowList { file })
 }
 
 /// Each of eight hosts at two leaf switches sends so many bytes to one at the other.
@@ -291,12 +285,8 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let hosts = network.hosts() as usize;
-        let line = |&(src, dst, bytes, start): &(prop::sample::Index, prop::sample::Index, u64, u64)| {
-            let src = src.index(hosts);
-            format!("{src},{},{bytes},{start}ns", (src + 1 + dst.index(hosts - 1)) % hosts)
-        };
         let lines: Vec<String> =
-            list.iter().map(line).chain(late.map(|start| format!("0,1,5000,{start}ns"))).collect();
+            list.iter().map(|flow| flow_line(hosts, flow)).chain(late.map(|start| format!("0,1,5000,{start}ns"))).collect();
         let pattern = flows(&format!("random-{number}"), &lines);
         let plan = || plan(pattern.clone(), &network, 1);
         let transport = netloom_transport::preset::find(transport).unwrap().transport();

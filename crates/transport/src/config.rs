@@ -139,6 +139,12 @@ impl Transport {
         self.reliability.facts().has_acks
     }
 
+    /// Whether an ACK answers several packets in any order, by a bitmap.
+    #[inline]
+    pub fn has_sacks(&self) -> bool {
+        self.reliability.facts().sack_bytes.is_some()
+    }
+
     /// Whether receivers ask for packets.
     #[inline]
     pub fn pulls(&self) -> bool {

@@ -196,7 +196,7 @@ impl Sender {
     fn begin(transport: &Transport, content: Content, path: PathFacts, now: Time) -> Self {
         let (control, gate) = Control::begin(transport, path, now);
         // A window that shrinks may leave packets behind that ask for no ACK: only a timeout goes on from there.
-        let has_sacks = transport.reliability.facts().sack_bytes.is_some();
+        let has_sacks = transport.has_sacks();
         let remembers = has_sacks || path.lossy && transport.has_acks();
         let recovery = remembers.then(|| {
             let recovery = Recovery::new(path.reorders, now);
@@ -590,7 +590,7 @@ impl Sender {
         match transport.reliability.facts().takes {
             Takes::InOrder { .. } => {}
             // What else has come, ACKs say.
-            _ if transport.reliability.facts().sack_bytes.is_some() => {
+            _ if transport.has_sacks() => {
                 return self.lose(transport, Cause::Trim, nack);
             }
             takes if takes.is_beyond(nack.seq, nack.cumulative) => return self.on_refusal(transport, nack),

@@ -182,7 +182,7 @@ mod tests {
             let ready = prepare(&scenario, &document).unwrap_or_else(|problems| panic!("{text}: {problems}"));
             let (ran, _) = simulate(&scenario, ready, 1, |_| ControlFlow::Continue(())).unwrap();
             // The timeout of Ultra Ethernet does not grow with round trips, nor follow them.
-            let has_sacks = scenario.transport.reliability.facts().sack_bytes.is_some();
+            let has_sacks = scenario.transport.has_sacks();
             let names = |warning: &String| {
                 warning.contains("window") || has_sacks && warning.starts_with("transport.rto_")
             };

@@ -310,7 +310,7 @@ impl Host {
     fn may_end(&self, world: &World, packet: &Packet) -> bool {
         let transport = &world.transport;
         // Such ACKs answer any packets, and are not looked into.
-        let has_sacks = transport.reliability.facts().sack_bytes.is_some();
+        let has_sacks = transport.has_sacks();
         if has_sacks || world.numbering.has_subflows() || transport.options.interrupt_interval.is_some() {
             return true;
         }

@@ -4,7 +4,7 @@
 //! outside is then *jumped*: the clock of the workload and of records is set ahead of that of the network, what every flow has left to send becomes less by what it would have sent, and all that was
 //! counted in the windows is counted as many times again. The network itself stays as it is, with all that is in flight, queued or remembered, whatever the transport and the routing are.
 //!
-//! Some stretches are *audited*: they are run in packets, and then it is compared how far each flow has come with how far it would have been said to come. Nothing is jumped before an audit
+//! Some stretches are *audited*: they are run in packets, and the progress of each flow is compared with what a jump would have predicted. Nothing is jumped before an audit
 //! has shown an error that is small enough, nor by a stretch that is much longer than those audited so far.
 
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ const PAUSE: u64 = 200;
 /// And per node, as what it has received is taken up again.
 const PAUSE_OF_NODE: u64 = 8;
 
-/// What a pause costs by itself in a run of so many nodes, in messages handled.
+/// The cost of a pause itself in a run of that many nodes, in messages handled.
 pub(super) fn pause_cost(nodes: usize) -> u64 {
     PAUSE + PAUSE_OF_NODE * nodes as u64
 }
@@ -120,7 +120,7 @@ struct State {
 #[derive(Debug)]
 struct Audit {
     time: Time,
-    /// The flows at its beginning, and the bytes that each is said to deliver.
+    /// The flows at its beginning, and the bytes that each is predicted to deliver.
     flows: Vec<(Progress, u64)>,
 }
 
@@ -238,7 +238,7 @@ impl Search {
         }
     }
 
-    /// What is to be said of it when the run is over.
+    /// What the run reports of it in the end.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -405,15 +405,15 @@ impl Search {
         place == self.turn
     }
 
-    /// An audited stretch is over: compares how far each flow has come with how far it was said to.
+    /// An audited stretch is over: compares the progress of each flow with what was predicted.
     fn compare(&mut self, audit: &Audit, state: &State, mtu: Bytes) {
         let now: FxHashMap<FlowKey, u64> =
             state.flows.iter().map(|flow| (flow.key, flow.delivered)).collect();
-        let errors = audit.flows.iter().map(|(before, said)| {
+        let errors = audit.flows.iter().map(|(before, predicted)| {
             // One that has ended was to have something left.
-            let came =
+            let delivered =
                 now.get(&before.key).map_or(u64::from(before.left) * mtu.0, |now| now - before.delivered);
-            came.abs_diff(*said) as f64 / *said as f64
+            delivered.abs_diff(*predicted) as f64 / *predicted as f64
         });
         let errors: Vec<f64> = errors.collect();
         let mean = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
@@ -652,13 +652,13 @@ mod tests {
         assert_eq!(with_queues(50_000, 35_000), Verdict::Changing);
     }
 
-    /// A search that has audited a stretch in which flows that were said to come 100 packets far have come so far.
-    fn audited(search: Search, came: &[u64]) -> Search {
+    /// A search that has audited a stretch in which flows were predicted to deliver 100 packets each, and have delivered so many.
+    fn audited(search: Search, delivered: &[u64]) -> Search {
         let mut search = search;
-        let before = state(0, &vec![0; came.len()], 0);
+        let before = state(0, &vec![0; delivered.len()], 0);
         let flows = before.flows.into_iter().map(|flow| (flow, 100 * MTU.0)).collect();
         search.skipped.stretches += 1;
-        search.compare(&Audit { time: Time(500), flows }, &state(500, came, 0), MTU);
+        search.compare(&Audit { time: Time(500), flows }, &state(500, delivered, 0), MTU);
         search
     }
 

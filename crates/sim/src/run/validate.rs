@@ -75,7 +75,7 @@ impl Validated {
             };
             return Err(SimError::Transport(error));
         }
-        let has_sacks = transport.reliability.facts().sack_bytes.is_some();
+        let has_sacks = transport.has_sacks();
         if has_sacks && routing.counted_flowcuts().is_some() {
             let expected = format!(
                 "\"nic\" with transport.reliability \"{}\": Flowcut at switches and UET's packet delivery use the same header field; use `flowcut-nic` with `ack_bytes = 0`",

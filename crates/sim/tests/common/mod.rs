@@ -18,7 +18,8 @@ use netloom_topology::{
 use netloom_transport::{Congestion, Transport};
 use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Rate, Time};
-use netloom_workload::{Pattern, Permutation, Plan, PlanContext, Workload};
+use netloom_workload::{FlowList, Pattern, Permutation, Plan, PlanContext, Workload};
+use proptest::sample::Index;
 use serde::de::value::MapDeserializer;
 
 pub fn build(topology: Topology) -> Network {
@@ -61,6 +62,21 @@ pub fn plan(pattern: Pattern, network: &Network, seed: u64) -> Plan {
 pub fn permutation(bytes: u64, network: &Network, seed: u64) -> Plan {
     let pattern = Pattern::Permutation(Permutation { size: Bytes(bytes).into(), ..Permutation::default() });
     plan(pattern, network, seed)
+}
+
+/// Flows `src,dst,bytes,start`, from a file of this name.
+pub fn flows(name: &str, lines: &[impl AsRef<str>]) -> Pattern {
+    let file = format!("{}-{name}.csv", env!("CARGO_CRATE_NAME"));
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(file);
+    let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
+    std::fs::write(&file, format!("src,dst,bytes,start\n{}\n", lines.join("\n"))).unwrap();
+    Pattern::FlowList(FlowList { file })
+}
+
+/// A line of these for a flow between two of the hosts that were drawn: source, destination, bytes, nanoseconds.
+pub fn flow_line(hosts: usize, &(src, dst, bytes, start): &(Index, Index, u64, u64)) -> String {
+    let src = src.index(hosts);
+    format!("{src},{},{bytes},{start}ns", (src + 1 + dst.index(hosts - 1)) % hosts)
 }
 
 /// All kinds of an axis, with their defaults, as `netloom list` has them.

@@ -35,7 +35,7 @@ impl Sender {
         self
     }
 
-    /// The congestion control acts on something else than an answer to a packet. During a handshake that changes what the sender may do after it.
+    /// The congestion control acts on a notice or a timer. During a handshake that changes the window of the flow behind it, and lets nothing out.
     #[inline]
     pub(super) fn steer(&mut self, act: impl FnOnce(&mut Control, &mut Gate) -> bool) -> bool {
         let Some(opening) = &mut self.opening else { return act(&mut self.control, &mut self.gate) };

@@ -60,10 +60,9 @@ impl Sender {
     }
 
     /// After a timeout, before which packets may have waited to be sent again already: if it may not send what it has to, it asks for an ACK, and for credit where it needs that, but not more often than once in
-    /// a round trip. A window alone is asked for once (as in uet-htsim): what waits longer has been asked for.
+    /// a round trip. If only the window is full it asks once, as in uet-htsim: packets that have waited longer have been asked about.
     pub(super) fn ask(&mut self, transport: &Transport, now: Time, waited: bool) {
-        let asks = self.has_credit(transport)
-            || transport.reliability.facts().sack_bytes.is_some() && !waited && !self.recovers();
+        let asks = self.has_credit(transport) || transport.has_sacks() && !waited && !self.recovers();
         if !asks || self.ready(transport).is_some() {
             return;
         }

@@ -200,7 +200,7 @@ impl Switch {
     }
 }
 
-/// What a switch notes of a data packet as it comes.
+/// What a switch records of an arriving data packet.
 #[inline(always)]
 fn arrival_of(packet: &Packet) -> Arrival {
     Arrival {

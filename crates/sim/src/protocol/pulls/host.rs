@@ -181,7 +181,7 @@ impl Host {
                     None => flow.choose_path(ctx.world, path_selector, random, 0, ctx.now),
                 };
                 let target = flow.sender.pull_target(&ctx.world.transport, 1 + send_queue.len());
-                let has_sacks = ctx.world.transport.reliability.facts().sack_bytes.is_some();
+                let has_sacks = ctx.world.transport.has_sacks();
                 let mut flags = Flags::new(flow.class, false);
                 flags.set_asks_for_ack(has_sacks);
                 let mut request = Packet {
@@ -207,7 +207,7 @@ impl Host {
     /// A flow asks for a PULL, for an ACK, or for both where PULLs grant credit.
     pub(crate) fn on_request(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let key = FlowKey { src: packet.src, flow: packet.flow };
-        let has_sacks = ctx.world.transport.reliability.facts().sack_bytes.is_some();
+        let has_sacks = ctx.world.transport.has_sacks();
         match self.receivers.place(key, ctx.world.recorder.is_on) {
             Place::Active(slot, active) => {
                 if has_sacks {

@@ -22,7 +22,7 @@ impl Protocol for Uet {
     type Timer = NoTimer;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
-        let has_sacks = parts.transport.reliability.facts().sack_bytes.is_some();
+        let has_sacks = parts.transport.has_sacks();
         has_sacks.then(|| WireSize::queued(parts.transport.options.ack_size)).into_iter().collect()
     }
 }
