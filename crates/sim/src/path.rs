@@ -24,6 +24,9 @@ pub(crate) fn labels(network: &Network, table: &RouteTable, src: HostId, dst: Ho
 /// Most labels of which all are looked at.
 const MANY_LABELS: u32 = 1 << 12;
 
+/// Most pairs of hosts whose paths are looked at for the longest one.
+const MANY_PAIRS: usize = 1 << 16;
+
 /// At most `most` labels, ascending, by which packets between two hosts of a tree take different paths: one for each path, or for each path of a
 /// random selection if there are more. Labels and paths are not the same where links are cut, or where several links lead down to the same switch:
 /// switches then read the same digit of different labels.
@@ -98,6 +101,28 @@ impl World {
         let to = |&src| self.ports_of_nic(&dst).iter().map(move |&dst| walk(src, dst));
         let paths = self.ports_of_nic(&src).iter().flat_map(to);
         paths.min_by_key(|path| path.one_way(full)).unwrap_or_else(|| walk(src, dst))
+    }
+
+    /// The round-trip time of a full packet and its ACK on the longest idle path between hosts that reach each other. Hosts of an edge switch whose links are alike are represented by one of
+    /// them. Of more than [`MANY_PAIRS`] pairs those from evenly spread sources are looked at.
+    pub(crate) fn longest_rtt(&self) -> Option<Time> {
+        let (network, table) = (&self.network, self.forwarding.table());
+        let mut seen = FxHashSet::default();
+        let is_new = |&host: &HostId| {
+            let link = network.channel(network.ports(host)[0]);
+            seen.insert((link.to, link.rate, link.latency))
+        };
+        let hosts: Vec<HostId> = (0..self.hosts).filter(is_new).collect();
+        let step = (hosts.len() * hosts.len()).div_ceil(MANY_PAIRS);
+        let pairs =
+            hosts.iter().step_by(step.max(1)).flat_map(|&src| hosts.iter().map(move |&dst| (src, dst)));
+        // The hosts of a single switch, of which one represents all.
+        let ends = (0, self.hosts.saturating_sub(1));
+        let reach = |&(src, dst): &(HostId, HostId)| {
+            src != dst && !table.candidates(network.edge_switch(src), dst).ports.is_empty()
+        };
+        let pairs = pairs.chain([ends]).filter(reach);
+        pairs.map(|(src, dst)| self.path_facts(src, &self.idle_path(src, dst)).base_rtt).max()
     }
 
     /// What the transport knows of such a path.

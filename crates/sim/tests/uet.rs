@@ -12,7 +12,7 @@ use netloom_transport::congestion::rccc::{Oversubscribed, Pcie, Rccc};
 use netloom_transport::reliability::pds::{Pds, Sleek};
 use netloom_transport::{Congestion, Reliability, preset};
 use netloom_units::{Bytes, Invalid, Rate, Time};
-use netloom_workload::{Message, Plan};
+use netloom_workload::{Bernoulli, Message, Pattern, Plan, Traffic};
 
 /// The network of the public simulator's examples: a fat tree of 100 Gb/s and 1 us.
 fn network(k: u32) -> Network {
@@ -132,6 +132,8 @@ fn without_trimming_only_timeouts_find_losses_and_all_arrives() {
 #[test]
 fn nothing_is_sent_twice_where_nothing_is_lost() {
     let mut config = config("spray");
+    // Where ACKs wait for a few packets, a flow whose window has become less than these waits for a timeout, as in uet-htsim.
+    config.transport.reliability = Reliability::Pds(Pds { ack_bytes: Bytes(0), sleek: None });
     config.fabric.queue = Queue::TailDrop(Default::default());
     config.fabric.options.buffer = None;
     config.fabric.flow_control = netloom_fabric::FlowControl::Pfc(Default::default());
@@ -178,12 +180,53 @@ fn with_credit(routing: &str, transport: &str, change: impl FnOnce(&mut Rccc)) -
     config.transport = preset::find(transport).unwrap().transport();
     config.fabric.options.ecn_last_hop = false;
     let Congestion::Rccc(rccc) = &mut config.transport.congestion else { panic!("{transport}") };
-    rccc.network_rtt = Some(Time(14_022_720));
     change(rccc);
     config
 }
 
 const WITH_CREDIT: [&str; 2] = ["uet-rccc", "uet-nscc-rccc"];
+
+/// Its `_network_rtt` for these links: 12 us, and six times what a full packet and a control packet take.
+#[test]
+fn the_round_trip_time_of_the_network_is_that_of_its_longest_path() {
+    let within_a_leaf = [(0, 1), (2, 3), (4, 1), (0, 15)];
+    let records = |network_rtt, name| {
+        let mut config = SimConfig { transport: preset::find(name).unwrap().transport(), ..config("spray") };
+        config.fabric.options.ecn_last_hop = false;
+        *config.transport.congestion.network_rtt().unwrap() = network_rtt;
+        fingerprint(&run(network(4), config, flows(16, &within_a_leaf, 400_000)))
+    };
+    for name in ["uet-nscc", "uet-rccc", "uet-nscc-rccc", "mnscc"] {
+        let said = records(Some((PACKET + CONTROL + CABLE * 2) * 6), name);
+        assert_eq!(records(None, name), said, "{name}");
+        assert_ne!(records(None, name), records(Some((PACKET + CONTROL + CABLE * 2) * 2), name), "{name}");
+    }
+}
+
+/// A frame that comes after the last packet has left, which could not ask for it, waits for a request and a PULL: not for a timeout.
+#[test]
+fn frames_of_a_stream_without_credit_ask_for_it_at_once() {
+    for (name, load) in
+        ["uet-rccc", "uet-nscc-rccc", "eqds"].into_iter().flat_map(|name| [(name, 0.02), (name, 0.3)])
+    {
+        let pattern = Pattern::Bernoulli(Bernoulli {
+            load,
+            frame: Bytes(4000),
+            traffic: Traffic::Tornado,
+            until: Time::from_us(400),
+            ..Bernoulli::default()
+        });
+        let network = network(4);
+        let config = with_credit("spray", name, |_| {});
+        let plan = plan(pattern, &network, 1);
+        let records = run(network, config, plan);
+        assert_eq!(records.flows.len(), 16);
+        assert!(
+            records.flows.iter().all(|flow| flow.timeouts == 0 && flow.delivered > 0),
+            "{name} at {load}"
+        );
+    }
+}
 
 /// uet-htsim prints 177.368 us for credit alone and with NSCC: PULLs at 99% of the line let the last packet out later than the window would.
 #[test]

@@ -56,6 +56,7 @@ impl Host {
             }
             flow.sender.extend(&ctx.world.transport, job.bytes, ctx.now);
             flow.arm(ctx, slot);
+            self.ask_for_credit(ctx.world, slot, ctx.now);
         }
         self.enqueue_if_ready(ctx.world, slot);
     }

@@ -81,7 +81,7 @@ impl Simulation {
         let wiring = Wiring::new(&network, plan.rails.as_deref(), faults, seed, first_number);
         let hosts = network.hosts() - plan.units.map_or(0, |_| network.switches());
         let telemetry = transport.telemetry().map(|_| Arc::new(Telemetry::new(network.hosts())));
-        let world = World {
+        let mut world = World {
             network,
             fabric,
             rules,
@@ -106,6 +106,12 @@ impl Simulation {
             calculations: AtomicU64::new(0),
             ahead: AtomicU64::new(0),
         };
+        if let Some(None) = world.transport.congestion.network_rtt() {
+            let longest = world.longest_rtt();
+            if let Some(network_rtt) = world.transport.congestion.network_rtt() {
+                *network_rtt = longest;
+            }
+        }
         let groups = plan.groups.clone();
         let fast = Fast::Nothing;
         Ok(Simulation { world, measure, named_channels, traced, groups, nodes: Vec::new(), fast })

@@ -33,6 +33,11 @@ pub(crate) trait CongestionConfig {
         Ok(())
     }
 
+    /// The round-trip time of the network, where one holds for all flows: `None` inside if it is not said.
+    fn network_rtt(&mut self) -> Option<&mut Option<Time>> {
+        None
+    }
+
     /// What a flow may have in flight when it begins, in bytes on the wire, and the field that says so; `None`: nothing but its rate limits it.
     fn first_window(&self, packet: Bytes, path: PathFacts) -> Option<(&'static str, Bytes)>;
 
@@ -118,8 +123,13 @@ pub(crate) trait CongestionControl: Clone + Debug {
     fn on_pull(&mut self, _count: u32, _gate: &mut Gate) {}
 
     /// How far the receiver should grant, as the packet says that has just left ([`Asking::Credit`]).
-    fn pull_target(&self, _demand: Demand) -> Option<u32> {
+    fn pull_target(&mut self, _demand: Demand) -> Option<u32> {
         None
+    }
+
+    /// Whether the receiver has been asked for more credit than it has granted ([`Asking::Credit`]).
+    fn awaits_credit(&self) -> bool {
+        false
     }
 
     /// What it knows of the queues on the flow's path, if it goes by these.

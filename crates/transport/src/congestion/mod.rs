@@ -94,6 +94,13 @@ macro_rules! congestions {
                 }
             }
 
+            /// The round-trip time of the network, where one holds for all flows: `None` inside if it is not said, which stands for that of the longest path between hosts.
+            pub fn network_rtt(&mut self) -> Option<&mut Option<Time>> {
+                match self {
+                    $(Congestion::$Kind(config) => config.network_rtt(),)+
+                }
+            }
+
             /// What a flow may have in flight when it begins, in bytes on the wire, and the field that says so; `None`: nothing but its rate limits it.
             pub(crate) fn first_window(&self, packet: Bytes, path: PathFacts) -> Option<(&'static str, Bytes)> {
                 match self {
@@ -243,9 +250,16 @@ macro_rules! congestions {
 
             /// How far the receiver should grant credit, where senders say so.
             #[inline]
-            pub(crate) fn pull_target(&self, demand: rccc::Demand) -> Option<u32> {
+            pub(crate) fn pull_target(&mut self, demand: rccc::Demand) -> Option<u32> {
                 match self {
                     $(Control::$Kind(state) => state.pull_target(demand),)+
+                }
+            }
+
+            /// Whether the receiver has been asked for more credit than it has granted.
+            pub(crate) fn awaits_credit(&self) -> bool {
+                match self {
+                    $(Control::$Kind(state) => state.awaits_credit(),)+
                 }
             }
 

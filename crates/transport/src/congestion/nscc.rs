@@ -36,8 +36,9 @@ use crate::sender::{PathFacts, Queueing};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Nscc {
-    /// Round-trip time T of the whole network, from which the window and all constants follow; absent: for each flow that of a full packet
-    /// and its ACK on its own path. uet-htsim takes the longest path of the network for all flows.
+    /// Round-trip time T of the whole network, from which the window and all constants follow; absent: that of a full packet and its ACK
+    /// on the longest idle path between hosts, as in uet-htsim. (In networks of more than 256 edge switches, the longest of 65,536 paths that begin
+    /// at evenly spread hosts.)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_rtt: Option<Time>,
     /// Delay in queues at which growth turns into shrinking (uet-htsim: `-target_q_delay`); absent: 0.75 T where the fabric trims, T where
@@ -118,7 +119,7 @@ fn whole(value: f64) -> u64 {
 }
 
 impl Nscc {
-    /// T on a path.
+    /// T, or that of the path where nothing is known of the network.
     fn rtt(&self, path: PathFacts) -> Time {
         self.network_rtt.unwrap_or(path.base_rtt)
     }
@@ -411,6 +412,10 @@ impl CongestionConfig for Nscc {
         let expected = "3, the default, without `quick_adapt`";
         let is_read = self.quick_adapt || self.quick_adapt_gate == Nscc::default().quick_adapt_gate;
         Invalid::unless(is_read, "quick_adapt_gate", expected, self.quick_adapt_gate)
+    }
+
+    fn network_rtt(&mut self) -> Option<&mut Option<Time>> {
+        Some(&mut self.network_rtt)
     }
 
     fn first_window(&self, packet: Bytes, path: PathFacts) -> Option<(&'static str, Bytes)> {

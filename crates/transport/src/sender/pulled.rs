@@ -45,13 +45,21 @@ impl Sender {
     }
 
     /// How far the receiver should grant credit, as the packet says that has just been taken, while that many flows share the NIC.
-    pub fn pull_target(&self, transport: &Transport, sources: u32) -> Option<u32> {
+    pub fn pull_target(&mut self, transport: &Transport, sources: u32) -> Option<u32> {
         let packets = u64::from(self.content.count.saturating_sub(self.next));
         let unsent = self.remaining(transport).0 + packets * transport.options.header.0;
         // What is short counts as a full packet.
         let lost = self.recovery.as_ref().map_or(0, |recovery| recovery.lost());
         let lost = u64::from(lost) * transport.packet_size().0;
         self.control.pull_target(Demand { unsent, lost, sources })
+    }
+
+    /// Whether it has to ask for credit by a request now, as that many flows share the NIC: it lacks credit for data that came after its last packet had left, so no packet has said how much
+    /// the receiver should grant. If so, its next request is taken to have asked for it.
+    pub fn asks_for_credit(&mut self, transport: &Transport, sources: u32) -> bool {
+        let is_unheard =
+            self.next < self.content.count && self.gate.credit() == 0 && !self.control.awaits_credit();
+        is_unheard && self.pull_target(transport, sources).is_some()
     }
 
     /// Whether PULLs grant it credit.

@@ -20,7 +20,7 @@ use crate::protocol::packets::{PULL, REQUEST};
 use crate::protocol::pulls::Pulls;
 use crate::protocol::pulls::queue::{AtHost, PullDue};
 use crate::protocol::uet::host::report;
-use crate::world::World;
+use crate::world::{Says, World};
 
 impl HostProtocol for Pulls {
     fn on_packet(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
@@ -164,7 +164,22 @@ impl Host {
     pub(crate) fn on_pull(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         flow.sender.on_pull(packet.number_of(&[PULL]));
+        self.ask_for_credit(ctx.world, packet.slot, ctx.now);
         self.go_on(ctx, packet.slot);
+    }
+
+    /// A flow that lacks credit which it has not asked for yet sends a request at once.
+    #[inline]
+    pub(crate) fn ask_for_credit(&mut self, world: &World, slot: u32, now: Time) {
+        if world.says != Says::AsksForCredit {
+            return;
+        }
+        let sources = 1 + self.send_queue.len();
+        let Some(flow) = &mut self.flows[slot as usize] else { return };
+        if flow.sender.asks_for_credit(&world.transport, sources) {
+            let number = flow.at.key.flow;
+            self.add_requests(slot, number, 1, now);
+        }
     }
 
     /// Sends the requests that wait, each on a path of its own where packets have one.

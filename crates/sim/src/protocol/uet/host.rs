@@ -153,6 +153,7 @@ impl Host {
         if is_done {
             self.finish(ctx, slot);
         } else {
+            self.ask_for_credit(ctx.world, slot, ctx.now);
             self.go_on(ctx, slot);
         }
     }

@@ -42,7 +42,8 @@ pub use queue::{CreditQueue, Grant};
 /// flowcuts, PLB and others need: those are refused.
 /// With `nscc` a packet needs credit and room in NSCC's window, and the pull target asks for no more than that window and a packet.
 ///
-/// A flow without credit that loses packets, or PULLs, sends a request (RTS, a packet of `ack_size` with its pull target) after a retransmission timeout, at most one in a round-trip time of the
+/// Data of a stream that comes while the flow has no credit, after its last packet has left, is asked for by a request (RTS, a packet of `ack_size` with its pull target) at once; in uet-htsim it waits for a timeout.
+/// A flow without credit that loses packets, or PULLs, sends one after a retransmission timeout, at most one in a round-trip time of the
 /// network; the receiver answers with an ACK and a PULL. In fabrics that do not trim, nothing but that repairs losses. Under PFC nothing is lost, and nothing but PAUSE frames slows the first windows down: credit then paces
 /// what follows, so that pauses last until the queues of the first round trip have emptied.
 ///
@@ -51,8 +52,8 @@ pub use queue::{CreditQueue, Grant};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rccc {
-    /// Round-trip time of the whole network, from which the window follows; absent: for each flow that of a full packet and its ACK on its own path. uet-htsim takes the longest path of the
-    /// network for all flows. Holds for `nscc`, too.
+    /// Round-trip time of the whole network, from which the window follows; absent: that of a full packet and its ACK on the longest idle path between hosts, as in uet-htsim. (In networks of
+    /// more than 256 edge switches, the longest of 65,536 paths that begin at evenly spread hosts.) Holds for `nscc`, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_rtt: Option<Time>,
     /// What a flow sends without credit, the most credit that it has, and how far slow pulls run ahead, in bandwidth-delay products (uet-htsim: 1.5).
@@ -157,6 +158,8 @@ pub(crate) struct State {
     credit: i64,
     /// How far the receiver has granted, in quanta.
     pulled: u32,
+    /// How far it has been asked to grant.
+    target: u32,
     /// A full packet on the wire.
     packet: i64,
     /// Most credit.
@@ -234,6 +237,10 @@ impl CongestionConfig for Rccc {
         self.pcie.as_ref().map_or(Ok(()), |pcie| pcie.check().map_err(|error| error.within("pcie")))
     }
 
+    fn network_rtt(&mut self) -> Option<&mut Option<Time>> {
+        Some(&mut self.network_rtt)
+    }
+
     fn first_window(&self, packet: Bytes, path: PathFacts) -> Option<(&'static str, Bytes)> {
         let credit = ("max_window", Bytes(self.window(path).max(packet.0)));
         let window = self.nscc().and_then(|nscc| nscc.first_window(packet, path));
@@ -250,8 +257,15 @@ impl CongestionConfig for Rccc {
         let most = i64::try_from(self.window(start.path)).unwrap_or(i64::MAX);
         let nscc = self.nscc().map(|nscc| Box::new(nscc.begin(start, gate)));
         // Of a window that holds no packet at all nothing could ever leave.
-        let state =
-            State { credit: most.max(1), pulled: 0, packet, most: most.max(1), speculates: true, nscc };
+        let state = State {
+            credit: most.max(1),
+            pulled: 0,
+            target: 0,
+            packet,
+            most: most.max(1),
+            speculates: true,
+            nscc,
+        };
         state.open(gate);
         state
     }
@@ -312,7 +326,7 @@ impl CongestionControl for State {
         self.open(gate);
     }
 
-    fn pull_target(&self, demand: Demand) -> Option<u32> {
+    fn pull_target(&mut self, demand: Demand) -> Option<u32> {
         let wanted = i64::try_from(demand.unsent.saturating_add(demand.lost)).unwrap_or(i64::MAX);
         let window = self.nscc.as_ref().map(|nscc| i64::try_from(nscc.window()).unwrap_or(i64::MAX));
         let wanted = wanted.min(window.map_or(i64::MAX, |window| window.saturating_add(self.packet)));
@@ -321,12 +335,18 @@ impl CongestionControl for State {
         if self.speculates && lacks < self.packet && demand.unsent > 0 {
             lacks = self.packet;
         }
-        if demand.sources > 1 {
-            lacks /= i64::from(demand.sources);
+        if demand.sources > 1 && lacks > 0 {
+            // At least a byte, as a target that asks for nothing is not answered.
+            lacks = (lacks / i64::from(demand.sources)).max(1);
         }
         // A target below what has been granted says nothing that the receiver does not know.
         let quanta = lacks.max(0).cast_unsigned().div_ceil(QUANTUM);
-        Some(self.pulled.wrapping_add(u32::try_from(quanta).unwrap_or(u32::MAX)))
+        self.target = self.pulled.wrapping_add(u32::try_from(quanta).unwrap_or(u32::MAX));
+        Some(self.target)
+    }
+
+    fn awaits_credit(&self) -> bool {
+        self.target.wrapping_sub(self.pulled).cast_signed() > 0
     }
 }
 

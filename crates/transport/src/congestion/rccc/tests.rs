@@ -30,7 +30,7 @@ impl Flow {
         self.target(unsent, 1)
     }
 
-    fn target(&self, unsent: u64, sources: u32) -> u32 {
+    fn target(&mut self, unsent: u64, sources: u32) -> u32 {
         self.1.pull_target(Demand { unsent, lost: 0, sources }).unwrap()
     }
 
@@ -55,6 +55,22 @@ fn a_sender_speculates_for_a_window_and_asks_for_as_much() {
     assert_eq!(flow.target(2_000_000, 1), 64 * 4150 / 256 + 1);
     // With three others at the NIC it asks for a quarter.
     assert_eq!(flow.target(2_000_000, 4), (64 * 4150 / 4u32).div_ceil(256));
+    // However many there are, it asks for something.
+    assert_eq!(flow.target(2_000_000, 1_000_000), 1);
+}
+
+#[test]
+fn a_sender_awaits_what_it_has_asked_for_beyond_what_was_granted() {
+    let mut flow = Flow::new(Rccc::default());
+    // Nothing follows, so that the packet asks for nothing.
+    assert_eq!(flow.send(PACKET, 0), 0);
+    assert!(!flow.1.awaits_credit());
+    assert_eq!(flow.target(PACKET, 1), 17);
+    assert!(flow.1.awaits_credit());
+    flow.1.on_pull(16, &mut flow.2);
+    assert!(flow.1.awaits_credit());
+    flow.1.on_pull(17, &mut flow.2);
+    assert!(!flow.1.awaits_credit());
 }
 
 #[test]
