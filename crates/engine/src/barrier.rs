@@ -35,7 +35,8 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// For how long a thread may spin: a budget from which spins without success are taken, and which grows by a part of all time.
+/// For how long a thread may spin: a budget that a spin without success uses up, and which grows by a part of all time. It is full again after a wait that was over soon, though the thread was
+/// asleep by then: to go on spinning would have been shorter than to be woken.
 pub(crate) struct SpinBudget {
     left: Duration,
     max: Duration,
@@ -55,21 +56,34 @@ impl SpinBudget {
         SpinBudget { left: max, max, since: Instant::now() }
     }
 
-    /// Spins as long as the budget lasts; returns whether the wait is over.
-    fn spin(&mut self, is_over: impl Fn() -> bool) -> bool {
+    /// Spins as long as the budget lasts, then sleeps, until the wait is over.
+    fn wait(&mut self, is_over: impl Fn() -> bool, sleep: impl FnOnce()) {
         let begin = Instant::now();
-        self.left = (self.left + (begin - self.since) / Self::PARTS).min(self.max);
-        loop {
-            for _ in 0..SPINS {
-                if is_over() {
-                    return true;
-                }
-                spin_loop();
+        let budget = (self.left + (begin - self.since) / Self::PARTS).min(self.max);
+        let sleeps = !spin(is_over, || begin.elapsed() >= budget);
+        if sleeps {
+            sleep();
+        }
+        self.since = Instant::now();
+        self.left = match sleeps {
+            false => budget,
+            true if self.since - begin < self.max => self.max,
+            true => Duration::ZERO,
+        };
+    }
+}
+
+/// Spins until the wait is over, or enough of it; returns whether it is over.
+fn spin(is_over: impl Fn() -> bool, is_enough: impl Fn() -> bool) -> bool {
+    loop {
+        for _ in 0..SPINS {
+            if is_over() {
+                return true;
             }
-            if begin.elapsed() >= self.left {
-                self.left = Duration::ZERO;
-                return false;
-            }
+            spin_loop();
+        }
+        if is_enough() {
+            return false;
         }
     }
 }
@@ -112,10 +126,7 @@ impl Barrier {
         let is_over = || self.generation.load(Ordering::Acquire) != generation;
         let is_broken = || self.broken.load(Ordering::Acquire);
         let ends = || is_over() || is_broken();
-        if !spin_budget.spin(ends) {
-            self.sleep(ends);
-        }
-        spin_budget.since = Instant::now();
+        spin_budget.wait(ends, || self.sleep(ends));
         if is_over() { Ok(()) } else { Err(Broken) }
     }
 
@@ -180,23 +191,39 @@ mod tests {
         }
     }
 
-    /// After a spin without success the budget grows again by a part of the time, and not at all where threads share cores.
+    /// After a wait that outlasted it the budget grows again by a part of the time, and not at all where threads share cores.
     #[test]
     fn the_spin_budget_is_a_part_of_the_time() {
+        let pause = || std::thread::sleep(Duration::from_millis(2));
         let mut spin_budget = SpinBudget::new(1);
         assert_eq!(spin_budget.left, SpinBudget::MAX);
-        assert!(!spin_budget.spin(|| false) && spin_budget.left.is_zero());
-        spin_budget.since = Instant::now();
-        std::thread::sleep(Duration::from_millis(2));
-        assert!(spin_budget.spin(|| true));
+        spin_budget.wait(|| false, pause);
+        assert!(spin_budget.left.is_zero());
+        pause();
+        spin_budget.wait(|| true, || panic!("it is over"));
         let earned = spin_budget.left;
         assert!(earned >= Duration::from_millis(2) / SpinBudget::PARTS && earned <= SpinBudget::MAX);
         let begin = Instant::now();
-        assert!(!spin_budget.spin(|| false) && begin.elapsed() >= earned);
+        spin_budget.wait(|| false, || assert!(begin.elapsed() >= earned));
 
         let mut spin_budget = SpinBudget::new(usize::MAX);
-        std::thread::sleep(Duration::from_millis(2));
-        assert!(spin_budget.spin(|| true) && spin_budget.left.is_zero());
+        pause();
+        spin_budget.wait(|| true, || panic!("it is over"));
+        assert!(spin_budget.left.is_zero());
+        spin_budget.wait(|| false, || ());
+        assert!(spin_budget.left.is_zero());
+    }
+
+    /// A thread that slept through a short wait spins the next time; it may be stopped in one of the attempts.
+    #[test]
+    fn the_spin_budget_is_full_after_a_short_wait() {
+        let mut spin_budget = SpinBudget::new(1);
+        let refills = |_| {
+            (spin_budget.left, spin_budget.since) = (Duration::ZERO, Instant::now());
+            spin_budget.wait(|| false, || ());
+            spin_budget.left == SpinBudget::MAX
+        };
+        assert!((0..100).any(refills));
     }
 
     /// Sleepers are released, too.
