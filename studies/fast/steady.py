@@ -88,12 +88,12 @@ def compare(binary, fields, max_error, control):
         before, expected, nudged = control[key]
         seconds = run(binary, fields, f"{{max_error={max_error}}}", steady)
         found = completions(steady)
-        performance = json.loads((steady / "performance.json").read_text())
-    of = performance["skipped"]["steady"]
+        hops = json.loads((steady / "performance.json").read_text())["packet_hops"]
+        of = json.loads((steady / "summary.json").read_text())["steady"]
     (real, of_makespan), (other, other_makespan) = differences(expected, found), differences(expected, nudged)
     return [
         f"{before / seconds:.2g}",
-        f"{100 * of['packet_hops'] / performance['packet_hops']:.0f}%",
+        f"{100 * of['packet_hops'] / hops:.0f}%",
         percent(*real),
         percent(*other),
         f"{percent(of_makespan)} ({percent(other_makespan)})",

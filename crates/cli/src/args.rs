@@ -183,7 +183,7 @@ pub(crate) struct StudyArgs {
     #[arg(long, conflicts_with_all = ["dask", "shard", "clean", "quiet"])]
     pub(crate) dry_run: bool,
     /// Columns of the table of results, in place of the study's: fct, slowdown, completion, job-time, jobs, throughput, drops,
-    /// trims, retransmissions, timeouts, pauses, reordering, marks, notifications, queues, utilisation, or any metric such as p99_fct.
+    /// trims, retransmissions, timeouts, pauses, reordering, marks, notifications, queues, utilisation, steady, or any metric such as p99_fct.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
     /// Print claims and results as JSON instead of tables.

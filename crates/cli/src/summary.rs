@@ -119,7 +119,7 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
             format!("{} threads", performance.threads)
         }
     );
-    if let Some(Skipped { jumps, time_ps, packet_hops, obstacle, steady }) = &performance.skipped {
+    if let Some(Skipped { jumps, time_ps, packet_hops, obstacle }) = &performance.skipped {
         let what = match jumps {
             0 => "nothing".to_owned(),
             jumps => format!(
@@ -131,7 +131,7 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         };
         let because = obstacle.as_ref().map(|what| format!(", because of {what}")).unwrap_or_default();
         text += &format!("skipped    {what}{because}\n");
-        text += &steady.as_ref().map(show_steady).unwrap_or_default();
+        text += &summary.steady.as_ref().map(show_steady).unwrap_or_default();
     }
     for warning in &summary.warnings {
         text += &format!("warning    {warning}\n");
@@ -144,12 +144,12 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
 
 /// What was skipped because it was steady, and at which error.
 fn show_steady(steady: &SteadySkipped) -> String {
-    let SteadySkipped { stretches, jumps, time_ps, audited, audited_flows, .. } = steady;
+    let SteadySkipped { stretches, jumps, audited, audited_flows, .. } = steady;
     let mut text = match jumps {
         0 => "steady     nothing of that".to_owned(),
         jumps => format!(
             "steady     {} of that, in {} jumps",
-            time(Time(*time_ps).as_secs_f64()),
+            time(steady.time.as_secs_f64()),
             count(*jumps as f64)
         ),
     };

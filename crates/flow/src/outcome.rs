@@ -155,7 +155,7 @@ pub(crate) fn hand_on(stage: &Stage, outcome: Outcome, sink: &mut dyn Sink) -> R
         ..Records::default()
     };
     records.sort();
-    Ok(Finished { records, interrupted: is_interrupted, skipped: None, division: None })
+    Ok(Finished { records, interrupted: is_interrupted, skipped: None, steady: None, division: None })
 }
 
 fn hand_on_channels(network: &Network, carried: &Carried, totals: &Totals, sink: &mut dyn Sink) {

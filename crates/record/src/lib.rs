@@ -85,7 +85,7 @@ pub use outcome::{Draft, Existing, Outcome, OutcomeError, OutcomeWriter, outcome
 pub use packets::{
     FlowPacketRecord, LatencyRecord, LatencySummary, PacketPathSummary, PacketStatistics, TraceRecord,
 };
-pub use performance::{Division, Performance, Skipped, SteadySkipped, peak_memory};
+pub use performance::{Division, Performance, Skipped, peak_memory};
 pub use records::{
     ChannelRecord, ChannelWindowRecord, ConWeaveCount, DecisionCount, EntryCount, FlowRecord,
     FlowSampleRecord, FlowletRecord, GapRecord, NamedChannel, PacketCounts, PartRecord, Records,
@@ -94,8 +94,8 @@ pub use records::{
 pub use series::{Gathered, MOST_ROWS, Series, SeriesError, SeriesRow, SeriesWriter};
 pub use statistics::Statistics;
 pub use summary::{
-    DrainSummary, FlowSummary, GapSummary, PacketSummary, SizeBin, Status, Summary, SummaryOptions,
-    TierSummary,
+    DrainSummary, FlowSummary, GapSummary, PacketSummary, SizeBin, Status, SteadySkipped, Summary,
+    SummaryOptions, TierSummary,
 };
 pub use tables::{OutcomeTable, TableColumn, Values};
 pub use tally::Tally;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The parts of a run that were skipped, as they were known to be the same as parts before them.
+/// The parts of a run that were skipped: as they were known to be the same as parts before them, or as they were [steady](crate::SteadySkipped).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Skipped {
@@ -14,37 +14,6 @@ pub struct Skipped {
     pub packet_hops: u64,
     /// What kept all else from being skipped, if something of the scenario did.
     pub obstacle: Option<String>,
-    /// What of it was steady without recurring, in a run that may skip such.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub steady: Option<SteadySkipped>,
-}
-
-/// The parts of a run that were skipped as they were steady, and the error of that as it was measured in the same run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SteadySkipped {
-    /// The largest error that was allowed, as a share.
-    pub max_error: f64,
-    /// Number of steady stretches of time, including audited ones.
-    pub stretches: u64,
-    /// Number of them that were skipped.
-    pub jumps: u64,
-    /// Simulated time that was skipped, in picoseconds.
-    pub time_ps: u64,
-    /// Packets times the channels they crossed meanwhile.
-    pub packet_hops: u64,
-    /// Number of stretches that were run in packets to measure the error.
-    pub audited: u64,
-    /// Flows in these. The error of each is the difference between the bytes that it delivered and those predicted, as a share of the latter.
-    pub audited_flows: u64,
-    /// Mean of these errors; `null` if there was no audit.
-    pub error_mean: Option<f64>,
-    /// 99th percentile of them.
-    pub error_p99: Option<f64>,
-    /// The largest of them.
-    pub error_max: Option<f64>,
-    /// Why no more was skipped from some instant on, if that was so.
-    pub stopped: Option<String>,
 }
 
 /// How the work of a run was divided among its threads. It depends on the scenario and on the number of threads alone, not on the machine.

@@ -40,6 +40,35 @@ pub enum Status {
     Interrupted,
 }
 
+/// The parts of a run that were skipped as they were steady, and the error of that as it was measured in the same run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SteadySkipped {
+    /// The largest error that was allowed, as a share.
+    pub max_error: f64,
+    /// Number of steady stretches of time, including audited ones.
+    pub stretches: u64,
+    /// Number of them that were skipped.
+    pub jumps: u64,
+    /// Simulated time that was skipped.
+    #[serde(rename = "time_ps", with = "picoseconds")]
+    pub time: Time,
+    /// Packets times the channels they crossed meanwhile.
+    pub packet_hops: u64,
+    /// Number of stretches that were run in packets to measure the error.
+    pub audited: u64,
+    /// Flows in these. The error of each is the difference between the bytes that it delivered and those predicted, as a share of the latter.
+    pub audited_flows: u64,
+    /// Mean of these errors; `null` if there was no audit.
+    pub error_mean: Option<f64>,
+    /// 99th percentile of them.
+    pub error_p99: Option<f64>,
+    /// The largest of them.
+    pub error_max: Option<f64>,
+    /// Why no more was skipped from some instant on, if that was so.
+    pub stopped: Option<String>,
+}
+
 /// The summary of a run. It is a function of the records alone: the same run gives the same bytes on any number of
 /// threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,6 +79,9 @@ pub struct Summary {
     /// Whether the run counted flows at max-min fair rates instead of packets: nothing queues and nothing is lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flow_level: bool,
+    /// What was skipped because it was steady, in a run that may skip such, and the error of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadySkipped>,
     /// What is probably a mistake in the scenario, or makes these numbers say less than they seem to; a sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -268,6 +300,7 @@ impl Summary {
         Ok(Summary {
             status,
             flow_level: false,
+            steady: None,
             warnings: Vec::new(),
             flows: tally.flows(),
             fct_ps: tally.spreads().fct.all(),

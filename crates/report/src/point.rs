@@ -118,66 +118,78 @@ const MICRO: f64 = 1e-6;
 const GIGA: f64 = 1e-9;
 
 /// The numbers of every run that a page shows; a column without any number, and an event that never occurred, is left out there.
-pub(crate) const METRICS: &[Metric] =
-    &[
-        result("job-time", "job time", "us", |s, job| {
-            longest(s, |of| of.job_time)
-                .unwrap_or_else(|| job.and_then(|_| Some(s.totals.makespan?.0 as f64 * MICRO)))
-        }),
-        result("step-time", "time per step", "us", |s, job| {
-            longest(s, |of| of.step_time.filter(|_| of.repetitions > 1)).unwrap_or_else(|| {
-                let steps = job?.steps.filter(|&steps| steps > 1)?;
-                Some(s.totals.makespan?.0 as f64 * MICRO / f64::from(steps))
-            })
-        }),
-        result("exposed", "exposed communication", "us", |s, _| longest(s, |of| Some(of.exposed)).flatten()),
-        more_is_better(result("busbw", "lowest bus bandwidth", "Gbit/s", |s, _| {
-            s.jobs.values().filter_map(|job| job.busbw_bps).min_by(f64::total_cmp).map(|bps| bps * GIGA)
-        })),
-        result("fct-p99", "FCT p99", "us", |s, _| Some(s.fct_ps.as_ref()?.p99 * MICRO)),
-        result("fct-mean", "FCT mean", "us", |s, _| Some(s.fct_ps.as_ref()?.mean * MICRO)),
-        result("fct-p50", "FCT p50", "us", |s, _| Some(s.fct_ps.as_ref()?.p50 * MICRO)),
-        result("fct-max", "FCT max", "us", |s, _| Some(s.fct_ps.as_ref()?.max * MICRO)),
-        result("slowdown-mean", "slowdown mean", "", |s, _| Some(s.slowdown.as_ref()?.mean)),
-        result("slowdown-p99", "slowdown p99", "", |s, _| Some(s.slowdown.as_ref()?.p99)),
-        more_is_better(result("throughput", "throughput", "Gbit/s", |s, _| Some(s.throughput_bps? * GIGA))),
-        result("makespan", "makespan", "us", |s, job| match job {
-            Some(_) => None,
-            None if !s.jobs.is_empty() => None,
-            None => Some(s.totals.makespan?.0 as f64 * MICRO),
-        }),
-        more_is_better(result("completed", "completed", "flows", |s, _| Some(s.flows.completed as f64))),
-        event("unfinished", "unfinished", "flows", |s, _| Some(s.flows.unfinished as f64)),
-        event("out-of-order", "out of order", "% of packets", |s, _| Some(s.packets.ooo_share * 100.0)),
-        event("reordering-distance", "largest reordering distance", "packets", |s, _| {
-            Some(f64::from(s.packets.max_ood))
-        }),
-        event("resequencing", "largest resequencing buffer", "packets", |s, _| {
-            Some(f64::from(s.packets.max_resequencing))
-        }),
-        event("path-changes", "path changes by senders", "", |s, _| Some(s.packets.path_changes as f64)),
-        event("non-default", "decisions other than the ECMP hash", "%", |s, _| non_default(s)),
-        event("drains", "drains", "", |s, _| Some(s.draining.drains as f64)),
-        event("time-drained", "time spent draining", "% of FCT", |s, _| Some(s.draining.time_share? * 100.0)),
-        event("retransmissions", "retransmissions", "packets", |s, _| Some(s.packets.retransmissions as f64)),
-        event("timeouts", "timeouts", "", |s, _| Some(s.packets.timeouts as f64)),
-        event("drops", "drops", "packets", |s, _| {
-            Some(s.tiers.iter().map(|tier| tier.drops).sum::<u64>() as f64)
-        }),
-        event("lost", "lost to faults", "packets", |s, _| {
-            Some((s.totals.data.lost + s.totals.control.lost) as f64)
-        }),
-        event("trimmed", "trimmed", "packets", |s, _| {
-            Some(s.tiers.iter().map(|tier| tier.trims).sum::<u64>() as f64)
-        }),
-        event("ecn-marks", "ECN marks", "packets", |s, _| Some(s.packets.ecn_marks as f64)),
-        event("notifications", "congestion notifications", "", |s, _| {
-            Some((s.packets.cnms + s.packets.cnps) as f64)
-        }),
-        event("pauses", "pauses of channels", "", |s, _| {
-            Some(s.tiers.iter().map(|tier| tier.pauses).sum::<u64>() as f64)
-        }),
-    ];
+pub(crate) const METRICS: &[Metric] = &[
+    result("job-time", "job time", "us", |s, job| {
+        longest(s, |of| of.job_time)
+            .unwrap_or_else(|| job.and_then(|_| Some(s.totals.makespan?.0 as f64 * MICRO)))
+    }),
+    result("step-time", "time per step", "us", |s, job| {
+        longest(s, |of| of.step_time.filter(|_| of.repetitions > 1)).unwrap_or_else(|| {
+            let steps = job?.steps.filter(|&steps| steps > 1)?;
+            Some(s.totals.makespan?.0 as f64 * MICRO / f64::from(steps))
+        })
+    }),
+    result("exposed", "exposed communication", "us", |s, _| longest(s, |of| Some(of.exposed)).flatten()),
+    more_is_better(result("busbw", "lowest bus bandwidth", "Gbit/s", |s, _| {
+        s.jobs.values().filter_map(|job| job.busbw_bps).min_by(f64::total_cmp).map(|bps| bps * GIGA)
+    })),
+    result("fct-p99", "FCT p99", "us", |s, _| Some(s.fct_ps.as_ref()?.p99 * MICRO)),
+    result("fct-mean", "FCT mean", "us", |s, _| Some(s.fct_ps.as_ref()?.mean * MICRO)),
+    result("fct-p50", "FCT p50", "us", |s, _| Some(s.fct_ps.as_ref()?.p50 * MICRO)),
+    result("fct-max", "FCT max", "us", |s, _| Some(s.fct_ps.as_ref()?.max * MICRO)),
+    result("slowdown-mean", "slowdown mean", "", |s, _| Some(s.slowdown.as_ref()?.mean)),
+    result("slowdown-p99", "slowdown p99", "", |s, _| Some(s.slowdown.as_ref()?.p99)),
+    more_is_better(result("throughput", "throughput", "Gbit/s", |s, _| Some(s.throughput_bps? * GIGA))),
+    result("makespan", "makespan", "us", |s, job| match job {
+        Some(_) => None,
+        None if !s.jobs.is_empty() => None,
+        None => Some(s.totals.makespan?.0 as f64 * MICRO),
+    }),
+    more_is_better(result("completed", "completed", "flows", |s, _| Some(s.flows.completed as f64))),
+    event("unfinished", "unfinished", "flows", |s, _| Some(s.flows.unfinished as f64)),
+    event("out-of-order", "out of order", "% of packets", |s, _| Some(s.packets.ooo_share * 100.0)),
+    event("reordering-distance", "largest reordering distance", "packets", |s, _| {
+        Some(f64::from(s.packets.max_ood))
+    }),
+    event("resequencing", "largest resequencing buffer", "packets", |s, _| {
+        Some(f64::from(s.packets.max_resequencing))
+    }),
+    event("path-changes", "path changes by senders", "", |s, _| Some(s.packets.path_changes as f64)),
+    event("non-default", "decisions other than the ECMP hash", "%", |s, _| non_default(s)),
+    event("drains", "drains", "", |s, _| Some(s.draining.drains as f64)),
+    event("time-drained", "time spent draining", "% of FCT", |s, _| Some(s.draining.time_share? * 100.0)),
+    event("retransmissions", "retransmissions", "packets", |s, _| Some(s.packets.retransmissions as f64)),
+    event("timeouts", "timeouts", "", |s, _| Some(s.packets.timeouts as f64)),
+    event(
+        "drops",
+        "drops",
+        "packets",
+        |s, _| Some(s.tiers.iter().map(|tier| tier.drops).sum::<u64>() as f64),
+    ),
+    event("lost", "lost to faults", "packets", |s, _| {
+        Some((s.totals.data.lost + s.totals.control.lost) as f64)
+    }),
+    event("trimmed", "trimmed", "packets", |s, _| {
+        Some(s.tiers.iter().map(|tier| tier.trims).sum::<u64>() as f64)
+    }),
+    event("ecn-marks", "ECN marks", "packets", |s, _| Some(s.packets.ecn_marks as f64)),
+    event("notifications", "congestion notifications", "", |s, _| {
+        Some((s.packets.cnms + s.packets.cnps) as f64)
+    }),
+    event("pauses", "pauses of channels", "", |s, _| {
+        Some(s.tiers.iter().map(|tier| tier.pauses).sum::<u64>() as f64)
+    }),
+    event("steady-skipped", "skipped, as it was steady", "% of the time", |s, _| {
+        Some(100.0 * s.steady.as_ref()?.time.0 as f64 / s.totals.simulated.0.max(1) as f64)
+    }),
+    event("steady-error-mean", "error of that, mean of flows", "%", |s, _| {
+        Some(100.0 * s.steady.as_ref()?.error_mean?)
+    }),
+    event("steady-error-p99", "error of that, p99", "%", |s, _| Some(100.0 * s.steady.as_ref()?.error_p99?)),
+    event("steady-error-max", "error of that, largest", "%", |s, _| {
+        Some(100.0 * s.steady.as_ref()?.error_max?)
+    }),
+];
 
 /// The longest of a time of all jobs, in microseconds: `None` inside where some job has none, and outside where there are no jobs, as in outcomes of
 /// versions that did not record them.

@@ -15,7 +15,7 @@ use netloom_record::{
     ChannelRecord, FlowRecord, OutcomeError, OutcomeWriter, Performance, Records, SeriesError, Sink, Status,
     Summary, SummaryOptions, Tally,
 };
-use netloom_sim::RunProgress;
+use netloom_sim::{Finished, RunProgress};
 use netloom_units::memory::{self, TooLarge};
 use netloom_units::narrow;
 
@@ -150,18 +150,18 @@ fn simulate_streamed(
     let wall_s = started.elapsed().as_secs_f64();
 
     let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
-    let summary = Summary { flow_level, ..Summary::of(counted.tally, &finished.records, status)? };
-    let mut summary = warned(scenario, warnings, switches, summary, &finished.records);
-    let simulated = finished.records.totals.simulated;
-    let of_steady = |skipped| warnings::of_steady(skipped, simulated);
-    summary.warnings.extend(finished.skipped.as_ref().and_then(of_steady));
-    let hops = finished.records.totals.packet_hops;
+    let Finished { records, skipped, steady, division, .. } = finished;
+    let summary = Summary { flow_level, steady, ..Summary::of(counted.tally, &records, status)? };
+    let mut summary = warned(scenario, warnings, switches, summary, &records);
+    let of_steady = |steady| warnings::of_steady(steady, records.totals.simulated);
+    summary.warnings.extend(summary.steady.as_ref().and_then(of_steady));
+    let hops = records.totals.packet_hops;
     let performance = Performance {
-        skipped: finished.skipped,
-        division: finished.division,
+        skipped,
+        division,
         ..Performance::new(env!("CARGO_PKG_VERSION"), narrow::<u32>(threads), wall_s, hops)
     };
-    Ok((Ran { summary, performance }, finished.records))
+    Ok((Ran { summary, performance }, records))
 }
 
 /// Checks from time to time that the process keeps to its limit of memory: what a run needs is not known before it.

@@ -11,7 +11,7 @@ mod tests;
 mod unread;
 mod windows;
 
-use netloom_record::{Records, Skipped, Summary};
+use netloom_record::{Records, SteadySkipped, Summary};
 use netloom_topology::Network;
 use netloom_units::Time;
 use netloom_units::kind::Kind;
@@ -71,14 +71,13 @@ pub(crate) fn after(scenario: &Scenario, switches: u32, summary: &Summary, recor
 }
 
 /// What was skipped of a run because it was steady makes it an approximation.
-pub(crate) fn of_steady(skipped: &Skipped, simulated: Time) -> Option<String> {
-    let steady = skipped.steady.as_ref()?;
+pub(crate) fn of_steady(steady: &SteadySkipped, simulated: Time) -> Option<String> {
     let percent = |error: Option<f64>| format!("{:.2} %", 100.0 * error.unwrap_or_default());
     let mut text = match steady.jumps {
         0 => "fast: nothing was skipped because it was steady".to_owned(),
         _ => format!(
             "fast: completion times are approximate, as {:.0} % of the time was skipped because it was steady; in audits the progress of flows was wrong by {} on average, by {} at most",
-            100.0 * steady.time_ps as f64 / simulated.0.max(1) as f64,
+            100.0 * steady.time.0 as f64 / simulated.0.max(1) as f64,
             percent(steady.error_mean),
             percent(steady.error_max),
         ),

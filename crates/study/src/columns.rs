@@ -44,7 +44,7 @@ const KILO: f64 = 1e-3;
 type Shown = (&'static str, &'static str, f64);
 
 /// Words that stand for several columns of runs.
-const SETS: [(&str, &[Shown]); 16] = [
+const SETS: [(&str, &[Shown]); 17] = [
     (
         "fct",
         &[
@@ -123,6 +123,15 @@ const SETS: [(&str, &[Shown]); 16] = [
         &[
             ("mean utilisation, *", "tiers.*.mean_utilisation", 1.0),
             ("max utilisation, *", "tiers.*.max_utilisation", 1.0),
+        ],
+    ),
+    (
+        "steady",
+        &[
+            ("time skipped [us]", "steady.time", 1.0),
+            ("error of steady parts, mean", "steady.error_mean", 1.0),
+            ("error, p99", "steady.error_p99", 1.0),
+            ("error, max", "steady.error_max", 1.0),
         ],
     ),
 ];
@@ -246,6 +255,8 @@ pub(crate) fn of_runs(results: &Results) -> Vec<Column> {
         ("timeouts", "packets.timeouts"),
         ("CNMs", "packets.cnms"),
         ("CNPs", "packets.cnps"),
+        ("error of steady parts, mean", "steady.error_mean"),
+        ("error, max", "steady.error_max"),
     ] {
         if occurs(metric) {
             columns.push(Column::new(heading, metric, 1.0));
@@ -422,7 +433,7 @@ mod tests {
     /// Every word stands for numbers that a summary has.
     #[test]
     fn sets_are_made_of_metrics_of_summaries() {
-        let text = "topology = { kind = \"fat-tree\", k = 4 }\nworkload = { kind = \"collective\" }\n";
+        let text = "fast = { max_error = 0.01 }\ntopology = { kind = \"fat-tree\", k = 4 }\nworkload = { kind = \"collective\" }\n";
         let text = format!("title = \"t\"\n[scenario]\n{text}");
         let document = netloom_scenario::Node::parse(&netloom_scenario::Source::new("s", text)).unwrap();
         let study = crate::Study::read(&document, crate::Form::Middle).unwrap();

@@ -31,6 +31,7 @@ pub fn unit(metric: &str) -> &'static str {
         "load_until",
         "warm_up",
         "simulated",
+        "time",
         "from",
         "until",
     ];

@@ -1,6 +1,6 @@
 //! Where a run stands, and how it ends.
 
-use netloom_record::{Division, Records, Skipped};
+use netloom_record::{Division, Records, Skipped, SteadySkipped};
 use netloom_units::Time;
 
 /// Where a run stands.
@@ -30,8 +30,10 @@ pub struct Finished {
     pub records: Records,
     /// Whether the observer stopped it before its end.
     pub interrupted: bool,
-    /// What was skipped because it recurs, where that was asked for.
+    /// What was skipped, where that was asked for.
     pub skipped: Option<Skipped>,
+    /// What of it was steady without recurring, where that may be skipped.
+    pub steady: Option<SteadySkipped>,
     /// How the work was divided, if several threads shared it.
     pub division: Option<Division>,
 }

@@ -158,6 +158,7 @@ impl Simulation {
         });
         let mut skipped =
             skips.then(|| Skipped { obstacle: obstacle.map(str::to_owned), ..Skipped::default() });
+        let mut steady = None;
         let Simulation { world, measure, named_channels, groups, nodes, .. } = self;
         let until = measure.until.unwrap_or(Time::MAX);
         let setup = setup(&world, threads, until);
@@ -173,8 +174,8 @@ impl Simulation {
             observe(RunProgress { time: reached, flows_done: progress.tally, packet_hops: progress.messages })
         };
         let run = if let Some(wanted) = wanted {
-            let (run, of_run) = skip::run(&world, nodes, setup, wanted, &mut observe);
-            skipped = Some(of_run);
+            let (run, of_run, of_steady) = skip::run(&world, nodes, setup, wanted, &mut observe);
+            (skipped, steady) = (Some(of_run), of_steady);
             run
         } else {
             let engine = Engine::new(Arc::clone(&world), nodes, setup);
@@ -197,7 +198,7 @@ impl Simulation {
         };
         let records = collect(&world, final_state, sink)?;
         let records = Records { windows: measure.windows, named_channels, ..records };
-        Ok(Finished { records, interrupted: run.stopped, skipped, division })
+        Ok(Finished { records, interrupted: run.stopped, skipped, steady, division })
     }
 
     /// Runs under the textbook executor, one global event heap: slow, and a check of the other.
@@ -209,7 +210,7 @@ impl Simulation {
         let (nodes, _) = reference::run(&world, nodes);
         let records = collect_all(&world, FinalState::at_the_end(nodes, groups))?;
         let records = Records { windows: measure.windows, named_channels, ..records };
-        Ok(Finished { records, interrupted: false, skipped: None, division: None })
+        Ok(Finished { records, interrupted: false, skipped: None, steady: None, division: None })
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use netloom_engine::{END_OF_TIME, Pending, Progress, Run, Session, Setup};
 use netloom_fabric::{Packet, PacketKind};
-use netloom_record::Skipped;
+use netloom_record::{Skipped, SteadySkipped};
 use netloom_transport::{PathFacts, Sender};
 use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Rate, Time};
@@ -139,7 +139,7 @@ pub(crate) fn run(
     setup: Setup,
     wanted: Wanted,
     observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> (Run<Node, Message>, Skipped) {
+) -> (Run<Node, Message>, Skipped, Option<SteadySkipped>) {
     let mut search = Search::new(&setup, nodes.len());
     if !wanted.recurring {
         search.next = END_OF_TIME;
@@ -170,8 +170,7 @@ pub(crate) fn run(
             search.note_steady(now, &jump, wanted.recurring);
         }
     }
-    search.skipped.steady = steady.map(steady::Search::finish);
-    (session.finish(), search.skipped)
+    (session.finish(), search.skipped, steady.map(steady::Search::finish))
 }
 
 /// The flow whose arrivals are marks, and the nodes at its two ends.

@@ -387,7 +387,7 @@ impl Search {
         let packet_hops = (third.messages - first.messages) * periods;
         go_on_by(world, session, (first, &third), (periods, time, packet_hops), &flows);
         self.skipped.jumps += 1;
-        self.skipped.time_ps += time.0;
+        self.skipped.time += time;
         self.skipped.packet_hops += packet_hops;
         self.next = now + self.lookahead;
         Some(Jump { time, packet_hops })
