@@ -421,7 +421,35 @@ impl Sender {
 
     /// An ACK arrived. [`Self::find_losses`] then says whether it shows that packets are lost.
     pub fn on_ack(&mut self, transport: &Transport, ack: Ack) -> Feedback {
-        let newly = self.note(transport, &ack);
+        let newly = self.take_ack(transport, &ack);
+        if self.opening.is_some() {
+            return self.on_syn_ack(transport, ack);
+        }
+        let mut feedback = self.feedback_of(transport, ack, newly);
+        self.react(transport, &mut feedback);
+        feedback.window_cut |= self.is_notified(transport, ack, false);
+        feedback
+    }
+
+    /// Whether what [`Self::on_ack`] says is for others only: the congestion control does not react to ACKs, and no handshake is under way.
+    #[inline(always)]
+    pub fn ignores_acks(&self) -> bool {
+        self.opening.is_none() && !self.control.reacts_to_acks()
+    }
+
+    /// Does for [`Self::on_ack`] and [`Self::find_losses`] where nobody asks what they say and the sender [ignores](Self::ignores_acks) it.
+    #[inline(never)]
+    pub fn on_ack_unseen(&mut self, transport: &Transport, ack: Ack) {
+        debug_assert!(self.ignores_acks(), "an ACK that it reacts to");
+        self.take_ack(transport, &ack);
+        self.is_notified(transport, ack, false);
+        self.find_losses(transport, ack.now);
+    }
+
+    /// Takes what an ACK acknowledges, and the time that it took; returns how many packets that are.
+    #[inline(always)]
+    fn take_ack(&mut self, transport: &Transport, ack: &Ack) -> u32 {
+        let newly = self.note(transport, ack);
         if let Some(recovery) = &mut self.recovery {
             recovery.settle(self.acked.base());
         }
@@ -431,13 +459,7 @@ impl Sender {
         {
             self.rtt.sample(ack.now - ack.sent);
         }
-        if self.opening.is_some() {
-            return self.on_syn_ack(transport, ack);
-        }
-        let mut feedback = self.feedback_of(transport, ack, newly);
-        self.react(transport, &mut feedback);
-        feedback.window_cut |= self.is_notified(transport, ack, false);
-        feedback
+        newly
     }
 
     /// The congestion control reacts to what the sender learnt, which no SYN is about.

@@ -39,6 +39,13 @@ impl Host {
         }
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         flow.read_telemetry(ctx.world, packet);
+        let is_seen = self.meters.is_some()
+            || self.path_selector.as_ref().is_some_and(|path_selector| path_selector.listens());
+        if !is_seen && flow.sender.ignores_acks() {
+            flow.sender.on_ack_unseen(&ctx.world.transport, answer(ctx.now, packet));
+            let is_done = flow.sender.is_done();
+            return if is_done { self.finish(ctx, packet.slot) } else { self.go_on(ctx, packet.slot) };
+        }
         let feedback = flow.sender.on_ack(&ctx.world.transport, answer(ctx.now, packet));
         let losses = flow.sender.find_losses(&ctx.world.transport, ctx.now);
         let is_done = flow.sender.is_done();

@@ -439,6 +439,7 @@ impl CongestionControl for State {
     type Config = Dcqcn;
 
     const LEARNS: bool = true;
+    const REACTS_TO_ACKS: bool = false;
     const SHRINKS_BELOW_A_PACKET: bool = false;
     const CHOOSES_PATHS: bool = false;
     const HAS_TIMERS: bool = true;

@@ -67,6 +67,9 @@ pub(crate) trait CongestionControl: Clone + Debug {
     /// Whether what comes back can change anything. If not, the sender takes a shorter way.
     const LEARNS: bool;
 
+    /// Whether [`Self::on_feedback`] does anything with an ACK. If not, the sender need not find out what it says.
+    const REACTS_TO_ACKS: bool = true;
+
     /// Whether its window can shrink below a packet, so that round-trip times must be measured: they space single packets.
     const SHRINKS_BELOW_A_PACKET: bool;
 
@@ -297,6 +300,7 @@ impl<C: Clone + Debug> CongestionControl for Still<C> {
     type Config = C;
 
     const LEARNS: bool = false;
+    const REACTS_TO_ACKS: bool = false;
     const SHRINKS_BELOW_A_PACKET: bool = false;
     const CHOOSES_PATHS: bool = false;
 

@@ -133,6 +133,15 @@ macro_rules! congestions {
                 }
             }
 
+            /// Whether an ACK moves it.
+            #[inline]
+            pub(crate) fn reacts_to_acks(&self) -> bool {
+                match self {
+                    $(Control::$Kind(_) =>
+                        <<$Config as CongestionConfig>::State as CongestionControl>::REACTS_TO_ACKS,)+
+                }
+            }
+
             /// Whether its window can shrink below a packet, so that round-trip times matter.
             #[inline]
             pub(crate) fn shrinks_below_a_packet(&self) -> bool {
