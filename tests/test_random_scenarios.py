@@ -82,6 +82,8 @@ FLOW_SCHEMES = [
     "presto",
     "reps",
     "drill",
+    "ugal-l",
+    "par",
 ]
 VALUES = {
     "Time": ["0ps", "1ns", "500ns", "5us", "1ms"],

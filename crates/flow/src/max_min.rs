@@ -2,7 +2,8 @@
 //!
 //! All flows begin at rate zero, and their rates rise together, by the *level*. A link that is full closes: its flows keep the rate that they have reached.
 //! A flow that divides among several links in fixed parts takes its part of its rate from each, and is as fast as the first of them that closes lets it be.
-//! The level at which a link closes is the only thing about it that a flow's rate depends on.
+//! One with alternatives keeps what it has on one of which a link closes, and takes all that its rate still rises by from the open ones, and from its detours when
+//! no other one is open. The level at which a link closes is the only thing about it that a flow's rate depends on.
 //!
 //! So when flows come or go, not all is filled again. Filling begins with the flows concerned, while all others keep what they have. If a link then
 //! closes at another level than before, those of its flows that had reached the lower of the two levels depend on it: they are filled again, too,
@@ -11,11 +12,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use netloom_units::narrow;
 
-use crate::split::Split;
+use crate::split::{Alternative, Split};
 
 /// A link, or several that are always loaded alike, by number.
 pub(crate) type Resource = u32;
@@ -56,8 +58,36 @@ struct Flow {
     ends: [Resource; 2],
     /// Per resource, its place among that one's users.
     places: Vec<u32>,
-    /// The level that it has reached: its rate in bit/s.
+    reached: Reached,
+}
+
+/// How far a flow has risen.
+#[derive(Clone, Debug, Default)]
+struct Reached {
+    /// The level: its rate in bit/s.
     rate: f64,
+    /// From which level on it takes detours; none if it does not.
+    turn: Option<f64>,
+    /// Per alternative, where there are several.
+    alternatives: Vec<Taken>,
+}
+
+/// What a flow takes of an alternative.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    /// Bit/s.
+    rate: f64,
+    /// Of each bit/s by which the level rises.
+    share: f64,
+    /// The level at which a link of it closed; none if none has.
+    closed: Option<f64>,
+}
+
+impl Reached {
+    /// The rate of an alternative.
+    fn rate_of(&self, alternative: usize) -> f64 {
+        self.alternatives.get(alternative).map_or(self.rate, |taken| taken.rate)
+    }
 }
 
 impl Flow {
@@ -66,6 +96,30 @@ impl Flow {
         match (entry.checked_sub(2), &self.split) {
             (Some(entry), Some(split)) => (split.resources[entry], split.weights[entry]),
             _ => (self.ends[entry], 1.0),
+        }
+    }
+
+    /// The alternative to which an entry belongs; none for the links of its hosts.
+    fn alternative(&self, entry: usize) -> Option<usize> {
+        let of = self.split.as_ref().and_then(|split| split.of.get(entry.checked_sub(2)?));
+        (entry >= 2).then(|| of.map_or(0, |&of| of as usize))
+    }
+
+    /// What crosses an entry's resource in bit/s if the flow has risen so far.
+    fn used(&self, entry: usize, reached: &Reached) -> f64 {
+        let rate = self.alternative(entry).map_or(reached.rate, |alternative| reached.rate_of(alternative));
+        self.entry(entry).1 * rate
+    }
+
+    /// The level from which on it does not matter when that entry's resource closes; none if it never does.
+    fn depends(&self, entry: usize) -> Option<f64> {
+        let Reached { rate, turn, alternatives } = &self.reached;
+        let taken = self.alternative(entry).and_then(|number| Some((number, alternatives.get(number)?)));
+        let Some((number, taken)) = taken else { return Some(*rate) };
+        let closed = taken.closed.unwrap_or(*rate);
+        match self.split.as_ref().is_some_and(|split| split.alternatives[number].is_detour) {
+            true => turn.map(|turn| closed.max(turn)),
+            false => Some(closed),
         }
     }
 
@@ -81,16 +135,116 @@ impl Flow {
 /// What filling needs while it lasts; kept so that it is not allocated each time.
 #[derive(Debug, Default)]
 struct Work {
-    /// The flows that are filled, in the order in which they were added, with their new rates; none while the level rises.
-    filled: Vec<(u32, Option<f64>)>,
+    /// The flows that are filled, in the order in which they were added.
+    filled: Vec<Filled>,
     /// Per flow, its place in `filled` plus 1, or 0.
     place_of: Vec<u32>,
     /// The links of these flows.
     touched: Vec<Resource>,
     /// Per link, its state; only those of touched links mean something.
     states: Vec<State>,
-    heap: BinaryHeap<Reverse<(Level, Resource, u32)>>,
+    heap: Closing,
 }
+
+/// A flow that is filled.
+#[derive(Debug)]
+struct Filled {
+    id: u32,
+    /// Its rate as long as it rises is that at which its shares last changed.
+    reached: Reached,
+    is_rising: bool,
+}
+
+impl Filled {
+    /// The level has risen to one at which an entry's link is full.
+    fn meet_full(&mut self, flow: &Flow, entry: usize, level: f64, states: &mut [State], heap: &mut Closing) {
+        let alternatives = flow.split.as_ref().map_or(&[][..], |split| &split.alternatives);
+        let alternative = flow.alternative(entry).filter(|_| !alternatives.is_empty());
+        if !self.is_rising {
+            return;
+        }
+        if let Some(alternative) = alternative {
+            let taken = &mut self.reached.alternatives[alternative];
+            if taken.closed.is_some() {
+                return;
+            }
+            taken.closed = Some(level);
+            if taken.share == 0.0 {
+                return;
+            }
+        }
+        let more = level - self.reached.rate;
+        self.reached.rate = level;
+        self.reached.alternatives.iter_mut().for_each(|taken| taken.rate += taken.share * more);
+        let mut change = |entries: Range<usize>, from: f64, to: f64| {
+            for (resource, weight) in entries.map(|entry| flow.entry(entry)) {
+                let state = &mut states[resource as usize];
+                state.change(level, weight * from, weight * to);
+                if to > from {
+                    state.queue(resource, heap);
+                }
+            }
+        };
+        let goes_on = alternative.is_some()
+            && self.share(alternatives, |of, from, to| {
+                change(of.resources.start + 2..of.resources.end + 2, from, to);
+            });
+        if !goes_on {
+            self.is_rising = false;
+            // Those of its alternatives, too, if it stops at a link of its hosts.
+            for (of, taken) in alternatives.iter().zip(&mut self.reached.alternatives) {
+                let share = std::mem::take(&mut taken.share);
+                if share > 0.0 {
+                    change(of.resources.start + 2..of.resources.end + 2, share, 0.0);
+                }
+            }
+            change(if alternatives.is_empty() { 0..flow.len() } else { 0..2 }, 1.0, 0.0);
+        }
+    }
+
+    /// Divides what is to come among the alternatives that are open; `change` is told of each whose share is another one. Whether there are some.
+    fn share(
+        &mut self,
+        alternatives: &[Alternative],
+        mut change: impl FnMut(&Alternative, f64, f64),
+    ) -> bool {
+        let Reached { rate, turn, alternatives: all } = &mut self.reached;
+        let part = |is_detour: bool, of: &Alternative, taken: &Taken| match taken.closed {
+            None if of.is_detour == is_detour => of.part,
+            _ => 0.0,
+        };
+        let sum = |is_detour: bool, all: &[Taken]| -> f64 {
+            alternatives.iter().zip(all).map(|(of, taken)| part(is_detour, of, taken)).sum()
+        };
+        let (mut is_detour, mut open) = (false, sum(false, all));
+        if open == 0.0 {
+            turn.get_or_insert(*rate);
+            (is_detour, open) = (true, sum(true, all));
+        }
+        for (of, taken) in alternatives.iter().zip(all) {
+            let part = part(is_detour, of, taken);
+            let to = if part > 0.0 { part / open } else { 0.0 };
+            let from = std::mem::replace(&mut taken.share, to);
+            if from != to {
+                change(of, from, to);
+            }
+        }
+        open > 0.0
+    }
+
+    /// Begins at rate 0.
+    fn begin(&mut self, flow: &Flow) {
+        let alternatives = flow.split.as_ref().map_or(&[][..], |split| &split.alternatives);
+        self.is_rising = true;
+        (self.reached.rate, self.reached.turn) = (0.0, None);
+        self.reached.alternatives.clear();
+        self.reached.alternatives.resize(alternatives.len(), Taken::default());
+        self.share(alternatives, |_, _, _| ());
+    }
+}
+
+/// Links by the levels at which they close, or below.
+type Closing = BinaryHeap<Reverse<(Level, Resource, u32)>>;
 
 /// A link while flows are filled.
 #[derive(Debug, Default)]
@@ -106,6 +260,8 @@ struct State {
     /// How many flows rise on it.
     rising: usize,
     version: u32,
+    /// The lowest level at which it stands in the heap; infinite if it does not.
+    queued: f64,
     /// Infinite while it is not full.
     level: f64,
 }
@@ -116,13 +272,21 @@ impl State {
         (self.rising > 0 && self.weight > 0.0).then(|| self.since + (self.free / self.weight).max(0.0))
     }
 
-    /// A flow with this weight stops rising at a level.
-    fn stop(&mut self, level: f64, weight: f64) {
+    /// At a level, what a flow takes of each bit/s that it rises becomes another weight; 0: it does not rise here.
+    fn change(&mut self, level: f64, from: f64, to: f64) {
         self.free -= self.weight * (level - self.since);
         self.since = level;
-        self.weight -= weight;
-        self.rising -= 1;
+        self.weight += to - from;
+        self.rising = self.rising + usize::from(to > 0.0) - usize::from(from > 0.0);
         self.version += 1;
+    }
+
+    /// Puts it into the heap, unless it stands there at no higher level. It may close later than it stands there, never earlier.
+    fn queue(&mut self, resource: Resource, heap: &mut Closing) {
+        if let Some(level) = self.closes_at().filter(|&level| level < self.queued) {
+            self.queued = level;
+            heap.push(Reverse((Level(level), resource, self.version)));
+        }
     }
 }
 
@@ -166,7 +330,7 @@ impl MaxMin {
             narrow::<u32>(self.flows.len()) - 1
         });
         let flow = &mut self.flows[id as usize];
-        (flow.split, flow.ends, flow.rate) = (Some(split), ends, 0.0);
+        (flow.split, flow.ends, flow.reached) = (Some(split), ends, Reached::default());
         flow.places.clear();
         for entry in 0..flow.len() {
             let users = &mut self.links[flow.entry(entry).0 as usize].users;
@@ -181,14 +345,17 @@ impl MaxMin {
     pub(crate) fn remove(&mut self, id: u32) {
         for entry in 0..self.flows[id as usize].len() {
             let flow = &self.flows[id as usize];
-            let ((resource, weight), place) = (flow.entry(entry), flow.places[entry] as usize);
+            let ((resource, _), place) = (flow.entry(entry), flow.places[entry] as usize);
+            let (used, matters) = (flow.used(entry, &flow.reached), flow.depends(entry).is_some());
             let link = &mut self.links[resource as usize];
             link.users.swap_remove(place);
-            link.used = if link.users.is_empty() { 0.0 } else { (link.used - weight * flow.rate).max(0.0) };
+            link.used = if link.users.is_empty() { 0.0 } else { (link.used - used).max(0.0) };
             if let Some(&(moved, of)) = link.users.get(place) {
                 self.flows[moved as usize].places[of as usize] = narrow::<u32>(place);
             }
-            self.dirty.push(resource);
+            if matters {
+                self.dirty.push(resource);
+            }
         }
         self.flows[id as usize].split = None;
         self.fresh.retain(|&fresh| fresh != id);
@@ -197,7 +364,7 @@ impl MaxMin {
 
     /// The rate of a flow in bit/s.
     pub(crate) fn rate(&self, id: u32) -> f64 {
-        self.flows[id as usize].rate
+        self.flows[id as usize].reached.rate
     }
 
     /// The links of a flow.
@@ -258,7 +425,7 @@ impl MaxMin {
             return;
         }
         let place = narrow::<u32>(filled.len());
-        filled.push((id, None));
+        filled.push(Filled { id, reached: Reached::default(), is_rising: true });
         place_of[id as usize] = place + 1;
         for (entry, (resource, _)) in (0..).zip(self.flows[id as usize].entries()) {
             let state = &mut states[resource as usize];
@@ -274,8 +441,8 @@ impl MaxMin {
     fn join_from(&mut self, resource: Resource, level: f64) {
         let least = level * (1.0 - ALIKE);
         for place in 0..self.links[resource as usize].users.len() {
-            let (flow, _) = self.links[resource as usize].users[place];
-            if self.flows[flow as usize].rate >= least {
+            let (flow, entry) = self.links[resource as usize].users[place];
+            if self.flows[flow as usize].depends(entry as usize).is_some_and(|level| level >= least) {
                 self.join(flow);
             }
         }
@@ -285,45 +452,51 @@ impl MaxMin {
     fn fill(&mut self) {
         let MaxMin { links, flows, work, .. } = self;
         let Work { filled, touched, states, heap, .. } = work;
-        filled.iter_mut().for_each(|(_, rate)| *rate = None);
+        filled.iter_mut().for_each(|filled| filled.begin(&flows[filled.id as usize]));
         heap.clear();
         for &resource in touched.iter() {
             let (link, state) = (&links[resource as usize], &mut states[resource as usize]);
-            let member = |&(place, entry): &(u32, u32)| {
-                let flow = &flows[filled[place as usize].0 as usize];
-                (flow.entry(entry as usize).1, flow.rate)
-            };
             // Without other flows the whole capacity is free, exactly: a difference of sums would be rounded.
             let others = match state.members.len() == link.users.len() {
                 true => 0.0,
                 false => {
-                    let own: f64 = state.members.iter().map(member).map(|(weight, rate)| weight * rate).sum();
-                    (link.used - own).max(0.0)
+                    let own = state.members.iter().map(|&(place, entry)| {
+                        let flow = &flows[filled[place as usize].id as usize];
+                        flow.used(entry as usize, &flow.reached)
+                    });
+                    (link.used - own.sum::<f64>()).max(0.0)
                 }
             };
             state.free = (link.capacity - others).max(0.0);
-            state.weight = state.members.iter().map(|own| member(own).0).sum();
-            (state.since, state.rising, state.version) = (0.0, state.members.len(), 0);
-            state.level = f64::INFINITY;
-            heap.extend(state.closes_at().map(|level| Reverse((Level(level), resource, 0))));
+            let weights = state.members.iter().filter_map(|&(place, entry)| {
+                let Filled { id, reached, .. } = &filled[place as usize];
+                let (flow, entry) = (&flows[*id as usize], entry as usize);
+                let taken = flow.alternative(entry).and_then(|number| reached.alternatives.get(number));
+                let share = taken.map_or(1.0, |taken| taken.share);
+                (share > 0.0).then(|| flow.entry(entry).1 * share)
+            });
+            (state.weight, state.rising) =
+                weights.fold((0.0, 0), |(sum, count), weight| (sum + weight, count + 1));
+            (state.since, state.version) = (0.0, 0);
+            (state.level, state.queued) = (f64::INFINITY, f64::INFINITY);
+            state.queue(resource, heap);
         }
         while let Some(Reverse((Level(level), resource, version))) = heap.pop() {
             let state = &mut states[resource as usize];
+            if state.level < f64::INFINITY {
+                continue;
+            }
+            state.queued = f64::INFINITY;
             if state.version != version {
                 // It closes later than it seemed, as flows on it have stopped.
-                heap.extend(state.closes_at().map(|level| Reverse((Level(level), resource, state.version))));
+                state.queue(resource, heap);
                 continue;
             }
             state.level = level;
             let members = std::mem::take(&mut state.members);
-            for &(place, _) in &members {
-                let (id, rate) = &mut filled[place as usize];
-                if rate.is_none() {
-                    *rate = Some(level);
-                    for (resource, weight) in flows[*id as usize].entries() {
-                        states[resource as usize].stop(level, weight);
-                    }
-                }
+            for &(place, entry) in &members {
+                let filled = &mut filled[place as usize];
+                filled.meet_full(&flows[filled.id as usize], entry as usize, level, states, heap);
             }
             states[resource as usize].members = members;
         }
@@ -336,13 +509,15 @@ impl MaxMin {
             changes(resource, self);
         }
         let filled = std::mem::take(&mut self.work.filled);
-        for &(id, rate) in &filled {
+        let ids = filled.iter().map(|filled| filled.id).collect();
+        for Filled { id, reached, is_rising } in filled {
             self.work.place_of[id as usize] = 0;
-            let (flow, rate) = (&mut self.flows[id as usize], rate.unwrap_or(0.0));
-            let more = rate - flow.rate;
-            flow.rate = rate;
-            for (resource, weight) in flow.entries() {
-                self.links[resource as usize].used += weight * more;
+            let flow = &mut self.flows[id as usize];
+            let reached = if is_rising { Reached::default() } else { reached };
+            let before = std::mem::replace(&mut flow.reached, reached);
+            for entry in 0..flow.len() {
+                let more = flow.used(entry, &flow.reached) - flow.used(entry, &before);
+                self.links[flow.entry(entry).0 as usize].used += more;
             }
         }
         for resource in touched {
@@ -351,14 +526,14 @@ impl MaxMin {
             (state.is_touched, link.level) = (false, state.level);
             if state.members.len() == link.users.len() {
                 // The sum anew, without what rounding has added up.
-                let amount = |&(flow, entry): &(u32, u32)| {
+                let used = |&(flow, entry): &(u32, u32)| {
                     let flow = &self.flows[flow as usize];
-                    flow.entry(entry as usize).1 * flow.rate
+                    flow.used(entry as usize, &flow.reached)
                 };
-                link.used = link.users.iter().map(amount).sum();
+                link.used = link.users.iter().map(used).sum();
             }
         }
-        filled.into_iter().map(|(id, _)| id).collect()
+        ids
     }
 }
 

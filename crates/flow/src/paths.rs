@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use netloom_routing::{Carries, Header, PacketContext, Spread, SwitchPathSelector, Tag, TagSpace};
+use netloom_routing::{Carries, Header, Hop, PacketContext, Spread, SwitchPathSelector, Tag, TagSpace};
 use netloom_sim::{IdleSwitch, Stage};
 use netloom_topology::{ChannelId, HostId, NodeId};
 use netloom_units::random::Stream;
@@ -57,6 +57,8 @@ enum Choosing {
     Decided,
     /// By what the packet says of its path.
     Named,
+    /// Likewise, behind a first switch where it takes this hop.
+    Begun(Hop),
 }
 
 impl<'a> Paths<'a> {
@@ -135,9 +137,11 @@ impl<'a> Paths<'a> {
             return Course { split: Some(Rc::new(Split::along([]))), path: None };
         }
         // Behind an intermediate switch, and before it, each flow has the path of its hash.
-        let is_hashed = matches!(self.stage.routes(self.now).tags(src, dst), TagSpace::Via { .. });
+        let is_hashed = self.spread == Spread::MinimalFirst
+            || matches!(self.stage.routes(self.now).tags(src, dst), TagSpace::Via { .. });
         let known = match self.known.get(&(from, to)) {
             Some(known) => known.clone(),
+            None if self.spread == Spread::MinimalFirst => self.minimal_first((src, dst), flow),
             None if self.stage.routes(self.now).is_minimal() => {
                 Known { split: Split::evenly(&self.minimal(src, dst)).map(Rc::new), slowest: None }
             }
@@ -206,23 +210,50 @@ impl<'a> Paths<'a> {
                 tags.list(u32::MAX, &mut draws).into_iter().map(|tag| (tag, 1.0)).collect()
             }
         };
-        let last = self.stage.network().ports(dst)[0] ^ 1;
-        let mut paths: Vec<(Vec<ChannelId>, f64)> = tags
+        let paths = tags
             .into_iter()
             .map(|(tag, part)| (self.walk((src, dst), flow, tag, Choosing::Named), part))
             .collect();
-        paths.retain(|(path, _)| {
-            path.last() == Some(&last) && !path.iter().any(|&channel| self.dead[channel as usize])
-        });
-        let between = |(path, part): &(Vec<ChannelId>, f64)| {
-            let between = &path[1..path.len() - 1];
-            (between.iter().map(|&channel| self.resources[channel as usize]).collect(), *part)
-        };
-        let split = Split::over(&paths.iter().map(between).collect::<Vec<_>>()).map(Rc::new);
+        let paths = self.whole(dst, paths);
         // By which the last of its packets come.
         let slowest = paths.iter().max_by_key(|(path, _)| self.stage.path_along(path).propagation());
         let slowest = slowest.map(|(path, _)| path[1..path.len() - 1].into());
-        Known { split, slowest }
+        Known { split: Split::over(&self.between(&paths)).map(Rc::new), slowest }
+    }
+
+    /// The minimal paths of a flow, and for what it has left when a link of these is full those over intermediate switches; of links that are not cut.
+    fn minimal_first(&mut self, (src, dst): (HostId, HostId), flow: u32) -> Known {
+        let routes = self.stage.routes(self.now);
+        let [minimal, others] = routes.weighed(src, dst).unwrap_or_default();
+        let mut begun = |ways: Vec<(Hop, f64)>| -> Vec<(Vec<ChannelId>, f64)> {
+            let walk = |(hop, part)| (self.walk((src, dst), flow, Tag::DIRECT, Choosing::Begun(hop)), part);
+            ways.into_iter().map(walk).collect()
+        };
+        let (mut minimal, others) = (begun(minimal), begun(others));
+        if minimal.is_empty() {
+            minimal.push((self.walk((src, dst), flow, Tag::DIRECT, Choosing::Named), 1.0));
+        }
+        let [minimal, others] = [minimal, others].map(|paths| self.whole(dst, paths));
+        let slowest = minimal.first().or(others.first());
+        let slowest = slowest.map(|(path, _)| path[1..path.len() - 1].into());
+        let split = Split::among(&self.between(&minimal), &self.between(&others));
+        Known { split: split.map(Rc::new), slowest }
+    }
+
+    /// Those of some paths, and their parts, that lead to a host and are not cut.
+    fn whole(&self, dst: HostId, mut paths: Vec<(Vec<ChannelId>, f64)>) -> Vec<(Vec<ChannelId>, f64)> {
+        let last = self.stage.network().ports(dst)[0] ^ 1;
+        paths.retain(|(path, _)| {
+            path.last() == Some(&last) && !path.iter().any(|&channel| self.dead[channel as usize])
+        });
+        paths
+    }
+
+    /// The resources of paths between the hosts' own.
+    fn between(&self, paths: &[(Vec<ChannelId>, f64)]) -> Vec<(Vec<Resource>, f64)> {
+        let between =
+            |path: &[ChannelId]| path.iter().map(|&channel| self.resources[channel as usize]).collect();
+        paths.iter().map(|(path, part)| (between(&path[1..path.len() - 1]), *part)).collect()
     }
 
     /// The channels of a flow's first packet, as far as there are routes.
@@ -253,14 +284,16 @@ impl<'a> Paths<'a> {
                 (selector, draws)
             });
             let mut view = IdleSwitch { network, here };
-            let hop = if routes.is_minimal() {
+            let hop = if let (Choosing::Begun(hop), 1) = (choosing, header.hops) {
+                hop
+            } else if routes.is_minimal() {
                 selector.port(|| header, minimal, view, || routes.tags(src, dst), draws)
             } else {
                 let context =
                     PacketContext { forwarding: routes, place: routes.place(here), header: &header };
                 match choosing {
                     Choosing::Decided => selector.onward(context, &mut view, draws),
-                    Choosing::Named => selector.named(context),
+                    Choosing::Named | Choosing::Begun(_) => selector.named(context),
                 }
             };
             header.tag = hop.tag;

@@ -48,7 +48,7 @@ impl FlowRun {
     pub fn check(network: Network, config: SimConfig, plan: Plan) -> Result<(), SimError> {
         match check(&network, &config, &plan)? {
             Spread::Levelled => Self::new(network, config, plan).map(drop),
-            Spread::OnePath | Spread::Evenly => Stage::check(network, config, plan),
+            Spread::OnePath | Spread::Evenly | Spread::MinimalFirst => Stage::check(network, config, plan),
         }
     }
 

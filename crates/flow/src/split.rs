@@ -1,5 +1,7 @@
 //! How a flow divides among the links between its two switches.
 
+use std::ops::Range;
+
 use indexmap::IndexMap;
 use netloom_units::narrow;
 use rustc_hash::FxBuildHasher;
@@ -9,10 +11,25 @@ use crate::max_min::Resource;
 /// The links that a flow takes, and the part of it that crosses each.
 #[derive(Debug)]
 pub(crate) struct Split {
-    /// Each once.
+    /// Each once in each alternative; the alternatives follow each other.
     pub(crate) resources: Box<[Resource]>,
-    /// Of 1.
+    /// Of 1, if the flow takes no other alternative.
     pub(crate) weights: Box<[f64]>,
+    /// Where there are several: the one to which each resource belongs.
+    pub(crate) of: Box<[u32]>,
+    /// None where there is only one.
+    pub(crate) alternatives: Box<[Alternative]>,
+}
+
+/// Links that a flow can do without: it goes on over the other alternatives when one of them is full.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Alternative {
+    /// Its resources, among those of the split.
+    pub(crate) resources: Range<usize>,
+    /// How much of the flow it takes, compared with the others of its kind that are open.
+    pub(crate) part: f64,
+    /// Whether it is taken only when no alternative is open that is none.
+    pub(crate) is_detour: bool,
 }
 
 /// Behind the last link.
@@ -21,8 +38,36 @@ pub(crate) const ARRIVED: u32 = u32::MAX;
 impl Split {
     /// All of the flow takes each of these links.
     pub(crate) fn along(resources: impl IntoIterator<Item = Resource>) -> Self {
-        let resources: Box<[Resource]> = resources.into_iter().collect();
-        Split { weights: resources.iter().map(|_| 1.0).collect(), resources }
+        let resources: Vec<Resource> = resources.into_iter().collect();
+        let weights = vec![1.0; resources.len()];
+        Split::of(resources, weights)
+    }
+
+    fn of(resources: Vec<Resource>, weights: Vec<f64>) -> Self {
+        Split { resources: resources.into(), weights: weights.into(), of: [].into(), alternatives: [].into() }
+    }
+
+    /// Over minimal paths, and detours for what these have no room for, in these parts; none if there are none.
+    pub(crate) fn among(minimal: &[(Vec<Resource>, f64)], detours: &[(Vec<Resource>, f64)]) -> Option<Self> {
+        let paths = minimal.iter().map(|path| (path, false)).chain(detours.iter().map(|path| (path, true)));
+        let (mut resources, mut weights, mut of, mut alternatives) = (vec![], vec![], vec![], vec![]);
+        for (number, ((path, part), is_detour)) in (0..).zip(paths) {
+            let first = resources.len();
+            let along = Split::over(&[(path.clone(), 1.0)])?;
+            resources.extend(along.resources);
+            weights.extend(along.weights);
+            of.resize(resources.len(), number);
+            alternatives.push(Alternative { resources: first..resources.len(), part: *part, is_detour });
+        }
+        match alternatives.len() {
+            0 => None,
+            1 => Some(Split::of(resources, weights)),
+            _ => Some(Split {
+                of: of.into(),
+                alternatives: alternatives.into(),
+                ..Split::of(resources, weights)
+            }),
+        }
     }
 
     /// In these parts among paths; none if there are none. A resource stands for one link.
@@ -34,8 +79,8 @@ impl Split {
                 *weights.entry(resource).or_default() += part / all;
             }
         }
-        let (resources, weights) = weights.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
-        (!paths.is_empty()).then(|| Split { resources: resources.into(), weights: weights.into() })
+        let (resources, weights) = weights.into_iter().unzip();
+        (!paths.is_empty()).then(|| Split::of(resources, weights))
     }
 
     /// Evenly at each node among the edges that lead on; none if nothing does. An edge is its resource and the node behind it; the flow begins at the first
@@ -63,10 +108,8 @@ impl Split {
                 }
             }
         }
-        Some(Split {
-            weights: sums.values().map(|&(sum, edges)| sum / f64::from(edges)).collect(),
-            resources: sums.into_keys().collect(),
-        })
+        let weights = sums.values().map(|&(sum, edges)| sum / f64::from(edges)).collect();
+        Some(Split::of(sums.into_keys().collect(), weights))
     }
 }
 
@@ -99,6 +142,20 @@ mod tests {
         // What is left of parts whose other paths are cut; and one that crosses a link twice.
         let split = Split::over(&[(vec![1, 2, 1], 0.25), (vec![2], 0.25)]).unwrap();
         assert_eq!((&*split.resources, &*split.weights), (&[1, 2][..], &[1.0, 1.0][..]));
+    }
+
+    #[test]
+    fn paths_are_alternatives_to_each_other() {
+        let split = Split::among(&[(vec![1, 2], 1.0)], &[(vec![1, 3, 1], 0.5), (vec![4], 0.25)]).unwrap();
+        assert_eq!(*split.resources, [1, 2, 1, 3, 4]);
+        assert_eq!(*split.weights, [1.0, 1.0, 2.0, 1.0, 1.0]);
+        assert_eq!(*split.of, [0, 0, 1, 1, 2]);
+        let alternative = |resources, part, is_detour| Alternative { resources, part, is_detour };
+        let all =
+            [alternative(0..2, 1.0, false), alternative(2..4, 0.5, true), alternative(4..5, 0.25, true)];
+        assert_eq!(*split.alternatives, all);
+        assert!(Split::among(&[], &[(vec![1], 1.0)]).unwrap().alternatives.is_empty());
+        assert!(Split::among(&[], &[]).is_none());
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod support;
 use std::collections::{BTreeSet, VecDeque};
 
 use netloom_flow::FlowRun;
+use netloom_record::FlowRecord;
 use netloom_routing::{Granularity, Selector, preset};
 use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, SimConfig};
 use netloom_topology::{Complete, HostId, Network, Topology};
@@ -49,9 +50,10 @@ fn a_flow_that_is_alone_takes_as_long_as_its_packets() {
         let network = families::build(&family, 1);
         let pairs = pairs(&network);
         farthest = farthest.max(distance(&network, pairs[1].0, pairs[1].1));
-        // Valiant's paths are of several lengths.
-        let has_one_length =
-            |preset: &&preset::Preset| !matches!(preset.routing().selector, Selector::Valiant(_));
+        // Valiant's paths are of several lengths, and so are those of a UGAL that a single packet in a queue sends on a detour.
+        let has_one_length = |preset: &&preset::Preset| {
+            !matches!(preset.routing().selector, Selector::Valiant(_)) && preset.name != "ugal-artefact-df"
+        };
         for preset in preset::PRESETS.iter().filter(has_one_length) {
             for (src, dst) in pairs {
                 for bytes in [1, 4096, 300 * 4096 + 17] {
@@ -126,6 +128,28 @@ fn valiant_relieves_the_links_between_neighbours() {
             "{name}: {expected}, {flows:?}"
         );
     }
+}
+
+/// All six hosts of each of six switches, which are joined all to all, send to the next switch: the links between neighbours give each flow a sixth. What each
+/// flow then takes over the four other switches is on three flows' first hop and on three flows' second one at each of the other links, so these give it a third more.
+#[test]
+fn ugal_takes_minimal_paths_and_what_else_there_is() {
+    let topology = Complete { switches: 6, hosts_per_switch: Some(6), ..Complete::default() };
+    let network = build(Topology::Complete(topology));
+    let list: Vec<_> = (0..36).map(|src| (src, (src + 6) % 36, 400 * 4096, 0)).collect();
+    let plan = || messages(&network, &list);
+    let flows = flow_by_flow(&network, free("ugal-l"), plan()).flows;
+    let expected = Time(400 * PACKET * 2 + 2 * PACKET + 3 * US);
+    assert!(flows.iter().all(|flow| fct(flow).0.abs_diff(expected.0) <= 1), "{expected}, {flows:?}");
+    // Packets also choose what is not the best, as a switch sees its own queues only.
+    let mean = |flows: &[FlowRecord]| flows.iter().map(|flow| fct(flow).0 as f64).sum::<f64>() / 36.0;
+    let ratio = mean(&run(network.clone(), free("ugal-l"), plan()).flows) / mean(&flows);
+    assert!((1.0..1.25).contains(&ratio), "{ratio}");
+    // Once decided, a flow keeps its path, by queues that do not exist here.
+    let mut config = free("ugal-l");
+    config.routing.granularity = Granularity::Flow(Default::default());
+    let refused = FlowRun::check(network.clone(), config, plan()).unwrap_err().to_string();
+    assert!(refused.contains("found \"ugal\" per flow"), "{refused}");
 }
 
 /// Flows of n packets into one host, all from the start: each has its part of the host's link to the end, and the last bits of all come then and cross

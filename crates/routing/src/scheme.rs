@@ -43,6 +43,8 @@ pub enum Spread {
     Evenly,
     /// Packets avoid paths with more congestion than others: so as to level it.
     Levelled,
+    /// All take minimal paths as far as those have room, and the rest go over intermediate switches.
+    MinimalFirst,
 }
 
 /// A routing scheme: a point of the product, and the hash that switches apply where nobody decides.
@@ -78,8 +80,13 @@ impl Routing {
     /// shorter on slower paths, as LetFlow's flowlets are (Vanini et al., NSDI'17, section 2.2).
     pub fn spread(&self) -> Option<Spread> {
         let (selector, granularity) = (self.selector.facts(), &self.granularity);
+        let is_of_one_length = matches!(granularity.facts().ends, Ends::EveryPacket | Ends::AfterBytes);
         let is_blind = match selector.paths {
-            PathSet::Weighed(_) | PathSet::Labels => return None,
+            PathSet::Labels => return None,
+            PathSet::Weighed(_) => {
+                let is_followed = is_of_one_length && self.placement == Placement::Ingress;
+                return is_followed.then_some(Spread::MinimalFirst);
+            }
             // Later switches would choose among ports by what they last did with packets of the same tag.
             PathSet::Detours(_) if self.placement != Placement::Ingress => return None,
             PathSet::Detours(_) | PathSet::Layers(_) | PathSet::KShortest(_) => true,
@@ -88,7 +95,6 @@ impl Routing {
             }
         };
         let is_levelled = !is_blind || self.acks() != Acks::Unused;
-        let is_of_one_length = matches!(granularity.facts().ends, Ends::EveryPacket | Ends::AfterBytes);
         match () {
             () if self.selector.is_static() => Some(Spread::OnePath),
             () if granularity.is_per_flow() => is_blind.then_some(Spread::OnePath),

@@ -194,6 +194,40 @@ impl Alternatives {
         scales.choice()
     }
 
+    /// The ways that are weighed between the switches of two hosts, each with how often: minimal ones, none where the header's hash has the only one,
+    /// and those over intermediate switches.
+    pub(crate) fn all(&self, table: &RouteTable, from: u32, to: u32) -> [Vec<(Hop, f64)>; 2] {
+        let here = table.edge_switch(from);
+        let (group, there) = (self.via.group(from), self.via.group(to));
+        let begins = |edge: u32| table.towards_edge(here, edge).ports;
+        let evenly = |hops: Vec<Hop>, of: f64| {
+            let part = of / f64::from(narrow::<u32>(hops.len()));
+            hops.into_iter().map(move |hop| (hop, part)).collect::<Vec<_>>()
+        };
+        let Some(groups) = self.groups.as_ref().filter(|_| group != there) else {
+            let minimal = begins(to).iter().map(|&port| Hop { port, tag: Tag::DIRECT });
+            let others = self.via.probabilities(from, to).into_iter().flat_map(|(edge, part)| {
+                evenly(begins(edge).iter().map(|&port| Hop { port, tag: Tag::towards(edge) }).collect(), part)
+            });
+            return [
+                minimal.filter(|_| self.config.minimal > 1).map(|hop| (hop, 1.0)).collect(),
+                others.collect(),
+            ];
+        };
+        let over = |link: &GlobalLink| Hop {
+            port: groups.port(self.index(here), link),
+            tag: Tag::towards(link.far),
+        };
+        let globals = self.hops.globals(from, to);
+        let minimal =
+            groups.links(group, there).iter().filter(|link| self.hops.globals(link.far, to) < globals);
+        let minimal = minimal.filter(|_| self.config.minimal > 1).map(|link| (over(link), 1.0)).collect();
+        let joined = groups.joined[group as usize].iter().filter(|&&other| other != there);
+        let others =
+            joined.flat_map(|&other| evenly(groups.links(group, other).iter().map(over).collect(), 1.0));
+        [minimal, others.collect()]
+    }
+
     /// The place of the least loaded one of the ports by which a part of a way goes on.
     pub(crate) fn lightest(&self, ports: &[PortId], view: &mut impl View, random: &mut impl Rng) -> usize {
         let mut scales = Scales::new(&self.config);

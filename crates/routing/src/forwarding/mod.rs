@@ -374,6 +374,13 @@ impl Forwarding {
         }
     }
 
+    /// The ways that UGAL weighs between the switches of two hosts, by the hops with which they begin, each with how often it is weighed, as a share of the sum:
+    /// minimal ones, none where the header's hash has the only one, and those over intermediate switches. None under other schemes.
+    pub fn weighed(&self, src: HostId, dst: HostId) -> Option<[Vec<(Hop, f64)>; 2]> {
+        let alternatives = self.alternatives()?;
+        Some(alternatives.all(&self.table, self.table.edge_of(src), self.table.edge_of(dst)))
+    }
+
     /// Hops between the switches of two hosts on the path of a tag; 0 where tags do not say how long a path is.
     #[expect(clippy::cast_possible_truncation, reason = "hops of a path have 16 bits in packets")]
     pub fn hops(&self, src: HostId, dst: HostId, tag: Tag) -> u32 {

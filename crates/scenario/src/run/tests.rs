@@ -241,7 +241,10 @@ fn what_only_packets_have_is_refused_at_the_level_of_flows() {
             "routing = \"letflow\"\n",
             "routing.selector: expected one that keeps a flow on one path or divides it among its paths packet by packet",
         ),
-        ("routing = \"ugal-l\"\n[topology]\nkind = \"dragonfly\"\n", "found \"ugal\" per packet"),
+        (
+            "[routing]\npreset = \"ugal-l\"\ngranularity = \"flow\"\n[topology]\nkind = \"dragonfly\"\n",
+            "found \"ugal\" per flow",
+        ),
         (
             "[routing]\npreset = \"adaptive\"\n[topology]\nkind = \"torus\"\n",
             "routing.selector: expected one that does not go by the state of the network",
