@@ -158,11 +158,25 @@ struct Filled {
 impl Filled {
     /// The level has risen to one at which an entry's link is full.
     fn meet_full(&mut self, flow: &Flow, entry: usize, level: f64, states: &mut [State], heap: &mut Closing) {
-        let alternatives = flow.split.as_ref().map_or(&[][..], |split| &split.alternatives);
-        let alternative = flow.alternative(entry).filter(|_| !alternatives.is_empty());
         if !self.is_rising {
             return;
         }
+        let mut change = |entries: Range<usize>, from: f64, to: f64| {
+            for (resource, weight) in entries.map(|entry| flow.entry(entry)) {
+                let state = &mut states[resource as usize];
+                state.change(level, weight * from, weight * to);
+                if to > from {
+                    state.queue(resource, heap);
+                }
+            }
+        };
+        let alternatives = flow.split.as_ref().map_or(&[][..], |split| &split.alternatives);
+        if alternatives.is_empty() {
+            (self.is_rising, self.reached.rate) = (false, level);
+            change(0..flow.len(), 1.0, 0.0);
+            return;
+        }
+        let alternative = flow.alternative(entry);
         if let Some(alternative) = alternative {
             let taken = &mut self.reached.alternatives[alternative];
             if taken.closed.is_some() {
@@ -176,29 +190,19 @@ impl Filled {
         let more = level - self.reached.rate;
         self.reached.rate = level;
         self.reached.alternatives.iter_mut().for_each(|taken| taken.rate += taken.share * more);
-        let mut change = |entries: Range<usize>, from: f64, to: f64| {
-            for (resource, weight) in entries.map(|entry| flow.entry(entry)) {
-                let state = &mut states[resource as usize];
-                state.change(level, weight * from, weight * to);
-                if to > from {
-                    state.queue(resource, heap);
-                }
-            }
-        };
-        let goes_on = alternative.is_some()
-            && self.share(alternatives, |of, from, to| {
-                change(of.resources.start + 2..of.resources.end + 2, from, to);
-            });
+        let entries = |of: &Alternative| of.resources.start + 2..of.resources.end + 2;
+        let goes_on =
+            alternative.is_some() && self.share(alternatives, |of, from, to| change(entries(of), from, to));
         if !goes_on {
             self.is_rising = false;
             // Those of its alternatives, too, if it stops at a link of its hosts.
             for (of, taken) in alternatives.iter().zip(&mut self.reached.alternatives) {
                 let share = std::mem::take(&mut taken.share);
                 if share > 0.0 {
-                    change(of.resources.start + 2..of.resources.end + 2, share, 0.0);
+                    change(entries(of), share, 0.0);
                 }
             }
-            change(if alternatives.is_empty() { 0..flow.len() } else { 0..2 }, 1.0, 0.0);
+            change(0..2, 1.0, 0.0);
         }
     }
 
@@ -237,14 +241,16 @@ impl Filled {
         let alternatives = flow.split.as_ref().map_or(&[][..], |split| &split.alternatives);
         self.is_rising = true;
         (self.reached.rate, self.reached.turn) = (0.0, None);
-        self.reached.alternatives.clear();
-        self.reached.alternatives.resize(alternatives.len(), Taken::default());
-        self.share(alternatives, |_, _, _| ());
+        if !alternatives.is_empty() {
+            self.reached.alternatives.clear();
+            self.reached.alternatives.resize(alternatives.len(), Taken::default());
+            self.share(alternatives, |_, _, _| ());
+        }
     }
 }
 
 /// Links by the levels at which they close, or below.
-type Closing = BinaryHeap<Reverse<(Level, Resource, u32)>>;
+type Closing = BinaryHeap<Reverse<Closes>>;
 
 /// A link while flows are filled.
 #[derive(Debug, Default)]
@@ -285,26 +291,24 @@ impl State {
     fn queue(&mut self, resource: Resource, heap: &mut Closing) {
         if let Some(level) = self.closes_at().filter(|&level| level < self.queued) {
             self.queued = level;
-            heap.push(Reverse((Level(level), resource, self.version)));
+            heap.push(Reverse(Closes::new(level, resource, self.version)));
         }
     }
 }
 
-/// A level by its order.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Level(f64);
+/// A link, the level at which it closes, and its version then, in the order of (level, link, version).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Closes(u128);
 
-impl Eq for Level {}
-
-impl PartialOrd for Level {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
+impl Closes {
+    fn new(level: f64, resource: Resource, version: u32) -> Self {
+        debug_assert!(level >= 0.0, "bits have the order of numbers that are not negative");
+        Closes(u128::from(level.to_bits()) << 64 | u128::from(resource) << 32 | u128::from(version))
     }
-}
 
-impl Ord for Level {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
+    #[expect(clippy::cast_possible_truncation, reason = "each takes out its own bits")]
+    fn parts(self) -> (f64, Resource, u32) {
+        (f64::from_bits((self.0 >> 64) as u64), (self.0 >> 32) as u32, self.0 as u32)
     }
 }
 
@@ -481,7 +485,8 @@ impl MaxMin {
             (state.level, state.queued) = (f64::INFINITY, f64::INFINITY);
             state.queue(resource, heap);
         }
-        while let Some(Reverse((Level(level), resource, version))) = heap.pop() {
+        while let Some(Reverse(closes)) = heap.pop() {
+            let (level, resource, version) = closes.parts();
             let state = &mut states[resource as usize];
             if state.level < f64::INFINITY {
                 continue;
