@@ -236,6 +236,23 @@ def flow_by_flow(fields):
     return fields
 
 
+def beside_a_region(fields):
+    """The same with only a job, a part of a mix or the first hosts in packets, and all else as flows, beside arrivals at all hosts."""
+    draw = random.Random(f"region {fields['seed']}")
+    fields = flow_by_flow(fields)
+    fields["fabric"].pop("flow_control", None)
+    fields["routing"] = {"preset": draw.choice(FLOW_SCHEMES)}
+    arrivals = {"kind": "poisson", "size": draw.choice(["5KB", "vl2"]), "load": 0.4, "duration": "20us"}
+    parts = [arrivals | {"name": "arrivals"}, draw.choice(WORK) | {"name": "work"}]
+    fields["workload"] = (
+        arrivals if fields.get("jobs") else draw.choice([arrivals, {"kind": "mix", "parts": parts}])
+    )
+    names = [job["name"] for job in fields.get("jobs", [])] + ["background"]
+    names = names if "jobs" in fields else [part["name"] for part in fields["workload"].get("parts", [])]
+    by_hosts = {"hosts": list(range(draw.choice([2, 4, 8])))}
+    return fields | {"detail": {"packets": {"jobs": [draw.choice(names)]} if names else by_hosts}}
+
+
 def check(schema, seed, folder, change=lambda fields: fields):
     """Whether the scenario of a seed ran; fails if something is wrong with it."""
     scenario, outs = folder / "drawn.toml", [folder / "one", folder / "three"]
@@ -286,6 +303,21 @@ def test_flows_of_what_is_drawn_all_arrive_or_are_refused(tmp_path):
             assert summary["flow_level"] and (is_cut or summary["flows"]["unfinished"] == 0), f"seed {seed}"
             ran += 1
     assert ran > 30, "if nearly all are refused, nothing is tested"
+
+
+def test_a_region_of_what_is_drawn_runs_alike_on_any_number_of_threads_or_is_refused(tmp_path):
+    schema, ran = read_schema(), 0
+    for seed in range(200):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        if check(schema, seed, folder, beside_a_region):
+            summary = json.loads((folder / "one" / "summary.json").read_text())
+            is_cut = "until" in (folder / "drawn.toml").read_text().split("measure")[1]
+            assert is_cut or summary["flows"]["unfinished"] == 0, f"seed {seed}"
+            assert is_cut or summary["background_flows"] <= summary["flows"]["completed"], f"seed {seed}"
+            # Of a few arrivals all may be on one side.
+            ran += 0 < summary["background_flows"] and summary["totals"]["data"]["sent"] > 0
+    assert ran > 20, "if nearly all are refused, nothing is tested"
 
 
 if __name__ == "__main__":

@@ -95,6 +95,9 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         text +=
             "detail     flow by flow at max-min fair rates: no queues, no losses, no congestion control\n";
     }
+    if let Some(flows) = summary.background_flows {
+        text += &format!("detail     a region packet by packet, {flows} flows beside it flow by flow\n");
+    }
     let hops = match summary.flow_level {
         true => String::new(),
         false => format!(", {} packet-hops", count(performance.packet_hops as f64)),

@@ -17,6 +17,8 @@
 //! | `endpoints.rs` | messages of servers with several NICs |
 //! | `run.rs` | when flows begin and end |
 //! | `outcome.rs` | the records |
+//! | `background.rs` | what flows outside of a region leave to its packets |
+//! | `region.rs` | a region in packets beside flows |
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -44,11 +46,14 @@
 )]
 
 mod alike;
+mod background;
 mod endpoints;
 mod max_min;
 mod outcome;
 mod paths;
+mod region;
 mod run;
 mod split;
 
+pub use region::RegionRun;
 pub use run::FlowRun;

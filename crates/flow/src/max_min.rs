@@ -376,6 +376,11 @@ impl MaxMin {
         self.flows[id as usize].entries().map(|(resource, _)| resource)
     }
 
+    /// The links of a flow, each with the part of it that crosses it.
+    pub(crate) fn entries(&self, id: u32) -> impl Iterator<Item = (Resource, f64)> + '_ {
+        self.flows[id as usize].entries()
+    }
+
     /// What crosses a link, in bit/s.
     pub(crate) fn used(&self, resource: Resource) -> f64 {
         self.links[resource as usize].used

@@ -8,6 +8,7 @@ use netloom_topology::Network;
 use netloom_units::{Time, narrow};
 use netloom_workload::RankLog;
 
+use crate::background::Outside;
 use crate::max_min::{MaxMin, Resource};
 
 /// What channels have carried.
@@ -23,25 +24,30 @@ pub(crate) struct Carried {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+pub(crate) struct Sum {
     bits: f64,
     /// Seconds for which it would have been busy at its rate of the time.
     busy: f64,
 }
 
 impl Sum {
-    fn add(&mut self, used: f64, capacity: f64, time: Time) {
+    pub(crate) fn add(&mut self, used: f64, capacity: f64, time: Time) {
         let seconds = time.as_secs_f64();
         self.bits += used * seconds;
         self.busy += if capacity > 0.0 { used / capacity * seconds } else { 0.0 };
     }
 
+    pub(crate) fn join(&mut self, other: Sum) {
+        self.bits += other.bits;
+        self.busy += other.busy;
+    }
+
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not below 0; saturates")]
-    fn bytes(self) -> u64 {
+    pub(crate) fn bytes(self) -> u64 {
         (self.bits / 8.0).round() as u64
     }
 
-    fn busy(self) -> Time {
+    pub(crate) fn busy(self) -> Time {
         Time::from_secs_f64(self.busy)
     }
 }
@@ -75,8 +81,7 @@ impl Carried {
         (0..narrow::<u32>(self.sums.len())).for_each(|resource| self.note(resource, solver, now));
         for (channel, &resource) in self.channels.iter_mut().zip(&self.resources) {
             let (sum, _) = self.sums[resource as usize];
-            channel.bits += sum.bits;
-            channel.busy += sum.busy;
+            channel.join(sum);
         }
         self.sums.iter_mut().for_each(|(sum, _)| *sum = Sum::default());
     }
@@ -99,12 +104,17 @@ pub(crate) struct Outcome {
     pub(crate) calculated: Option<Time>,
     pub(crate) has_work_left: bool,
     pub(crate) is_interrupted: bool,
+    /// Whether something was left to happen.
+    pub(crate) is_cut: bool,
+    /// What was outside of a region, where there was one.
+    pub(crate) outside: Option<Outside>,
 }
 
 /// Hands on the records.
 pub(crate) fn hand_on(stage: &Stage, outcome: Outcome, sink: &mut dyn Sink) -> Result<Finished, RunError> {
-    let Outcome { end, active_until, flows, carried, logs, calculated, has_work_left, is_interrupted } =
-        outcome;
+    let Outcome {
+        end, active_until, flows, carried, logs, calculated, has_work_left, is_interrupted, ..
+    } = outcome;
     let mut jobs = stage.jobs(logs);
     let mut parts = stage.rails().map(|_| Gathered::default());
     let (mut first, mut last, mut is_undone) = (None::<Time>, calculated, has_work_left);
@@ -155,7 +165,14 @@ pub(crate) fn hand_on(stage: &Stage, outcome: Outcome, sink: &mut dyn Sink) -> R
         ..Records::default()
     };
     records.sort();
-    Ok(Finished { records, interrupted: is_interrupted, skipped: None, steady: None, division: None })
+    Ok(Finished {
+        records,
+        interrupted: is_interrupted,
+        skipped: None,
+        steady: None,
+        background_flows: None,
+        division: None,
+    })
 }
 
 fn hand_on_channels(network: &Network, carried: &Carried, totals: &Totals, sink: &mut dyn Sink) {

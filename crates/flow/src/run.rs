@@ -14,6 +14,7 @@ use netloom_units::{Bytes, Invalid, Rate, Time, narrow};
 use netloom_workload::{Action, HostWork, Message, Plan, find_stall};
 
 use crate::alike;
+use crate::background::Outside;
 use crate::endpoints::{Endpoints, Ends};
 use crate::max_min::MaxMin;
 use crate::outcome::{self, Carried, Outcome};
@@ -22,9 +23,29 @@ use crate::paths::{Course, Paths};
 /// A scenario ready to be run flow by flow.
 #[derive(Debug)]
 pub struct FlowRun {
-    stage: Stage,
-    spread: Spread,
-    works: Vec<HostWork>,
+    pub(crate) stage: Stage,
+    pub(crate) spread: Spread,
+    pub(crate) works: Vec<HostWork>,
+}
+
+/// What of a scenario is run flow by flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// All of it.
+    All,
+    /// What is beside a region in packets, of which everything can be measured that is measured of packets.
+    Beside,
+}
+
+impl Level {
+    /// An expectation with where it holds.
+    fn expects(self, what: &str) -> String {
+        let place = match self {
+            Level::All => "at the level of flows (detail = \"flow\")",
+            Level::Beside => "where all but a region is at the level of flows",
+        };
+        format!("{what} {place}")
+    }
 }
 
 impl FlowRun {
@@ -32,11 +53,20 @@ impl FlowRun {
     ///
     /// # Errors
     /// If packets could not be run either ([`netloom_sim::Simulation::new`]), or if something is asked for that only packets have.
-    pub fn new(network: Network, config: SimConfig, mut plan: Plan) -> Result<Self, SimError> {
-        let spread = check(&network, &config, &plan)?;
+    pub fn new(network: Network, config: SimConfig, plan: Plan) -> Result<Self, SimError> {
+        Self::of(network, config, plan, Level::All)
+    }
+
+    pub(crate) fn of(
+        network: Network,
+        config: SimConfig,
+        mut plan: Plan,
+        level: Level,
+    ) -> Result<Self, SimError> {
+        let spread = check(&network, &config, &plan, level)?;
         let stage = Stage::new(network, config, &mut plan)?;
         if spread == Spread::Levelled {
-            check_levels(&stage)?;
+            check_levels(&stage, level)?;
         }
         Ok(FlowRun { stage, spread, works: plan.hosts })
     }
@@ -46,8 +76,17 @@ impl FlowRun {
     /// # Errors
     /// As [`Self::new`].
     pub fn check(network: Network, config: SimConfig, plan: Plan) -> Result<(), SimError> {
-        match check(&network, &config, &plan)? {
-            Spread::Levelled => Self::new(network, config, plan).map(drop),
+        Self::check_at(network, config, plan, Level::All)
+    }
+
+    pub(crate) fn check_at(
+        network: Network,
+        config: SimConfig,
+        plan: Plan,
+        level: Level,
+    ) -> Result<(), SimError> {
+        match check(&network, &config, &plan, level)? {
+            Spread::Levelled => Self::of(network, config, plan, level).map(drop),
             Spread::OnePath | Spread::Evenly | Spread::MinimalFirst => Stage::check(network, config, plan),
         }
     }
@@ -67,7 +106,7 @@ impl FlowRun {
         sink: &mut dyn Sink,
     ) -> Result<Finished, RunError> {
         let FlowRun { stage, spread, works } = self;
-        let mut run = Run::new(&stage, spread, works);
+        let mut run = Run::new(&stage, spread, works, None);
         run.begin();
         let stopped_at = run.go(observe)?;
         outcome::hand_on(&stage, run.end(stopped_at)?, sink)
@@ -75,10 +114,50 @@ impl FlowRun {
 }
 
 /// Refuses what exists only where there are packets. Returns how flows divide among their paths.
-fn check(network: &Network, config: &SimConfig, plan: &Plan) -> Result<Spread, SimError> {
-    const ONLY: &str = "none at the level of flows (detail = \"flow\")";
+pub(crate) fn check(
+    network: &Network,
+    config: &SimConfig,
+    plan: &Plan,
+    level: Level,
+) -> Result<Spread, SimError> {
+    if level == Level::All {
+        check_measure(&config.measure)?;
+    }
+    let lossy = config.faults.iter().position(|fault| matches!(fault, netloom_sim::Fault::Loss(_)));
+    if let Some(index) = lossy {
+        let expected = level.expects("\"cut\" or \"degrade\"") + ", where no packet can get lost";
+        return Err(SimError::Fault(Invalid::new(format!("{index}.kind"), expected, "\"loss\"")));
+    }
+    if !network.error_rates().is_empty() {
+        let expected = level.expects("links without error rates") + ", where no packet can get lost";
+        return Err(SimError::TooLarge(format!("expected {expected}, found some")));
+    }
+    if plan.rails.as_ref().is_some_and(|rails| rails.bond().is_some()) {
+        let expected = level.expects("none") + ", where no packet chooses a port";
+        return Err(SimError::Servers(Invalid::new("bond", expected, "one")));
+    }
+    if plan.units.is_some() {
+        let expected = level.expects("another algorithm") + ", where switches do not reduce";
+        return Err(SimError::Workload(Invalid::new("kind", expected, "\"sharp-like\"")));
+    }
+    if plan.has_streams() {
+        let expected = level.expects("another kind") + ", which are messages with an end";
+        return Err(SimError::Workload(Invalid::new("kind", expected, "streams of frames")));
+    }
+    let subflows = config.transport.options.subflows;
+    let expected = level.expects("1") + ", where a flow divides as its routing scheme says";
+    Invalid::unless(subflows == 1, "subflows", expected, subflows).map_err(SimError::Transport)?;
+    config.routing.spread().ok_or_else(|| {
+        let name = config.routing.selector.name();
+        let expected = level.expects("one that keeps a flow on one path or divides it among its paths packet by packet (\"hash\" per flow, \"random\" or \"least-loaded\" per packet, say)") + ", which has no gaps and no queues by which others choose";
+        SimError::Routing(Invalid::new("selector", expected, format!("\"{name}\" per {}", config.routing.granularity_name())))
+    })
+}
+
+/// Refuses what is measured of packets only.
+fn check_measure(measure: &Measure) -> Result<(), SimError> {
     let Measure { sample, sample_flows, sample_senders, packets, trace, gaps, switch_gaps, windows, .. } =
-        &config.measure;
+        measure;
     let asked = [
         ("sample", sample.is_some()),
         ("sample_flows", sample_flows.is_some()),
@@ -90,45 +169,13 @@ fn check(network: &Network, config: &SimConfig, plan: &Plan) -> Result<Spread, S
         ("windows", !windows.is_empty()),
     ];
     for (field, is_asked) in asked {
-        Invalid::unless(!is_asked, field, ONLY, "one").map_err(SimError::Measure)?;
+        Invalid::unless(!is_asked, field, Level::All.expects("none"), "one").map_err(SimError::Measure)?;
     }
-    let lossy = config.faults.iter().position(|fault| matches!(fault, netloom_sim::Fault::Loss(_)));
-    if let Some(index) = lossy {
-        let expected =
-            "\"cut\" or \"degrade\" at the level of flows (detail = \"flow\"), where no packet can get lost";
-        return Err(SimError::Fault(Invalid::new(format!("{index}.kind"), expected, "\"loss\"")));
-    }
-    if !network.error_rates().is_empty() {
-        let expected = "links without error rates at the level of flows (detail = \"flow\"), where no packet can get lost";
-        return Err(SimError::TooLarge(format!("expected {expected}, found some")));
-    }
-    if plan.rails.as_ref().is_some_and(|rails| rails.bond().is_some()) {
-        let expected = "none at the level of flows (detail = \"flow\"), where no packet chooses a port";
-        return Err(SimError::Servers(Invalid::new("bond", expected, "one")));
-    }
-    if plan.units.is_some() {
-        let expected =
-            "another algorithm at the level of flows (detail = \"flow\"), where switches do not reduce";
-        return Err(SimError::Workload(Invalid::new("kind", expected, "\"sharp-like\"")));
-    }
-    if plan.has_streams() {
-        let expected =
-            "another kind at the level of flows (detail = \"flow\"), which are messages with an end";
-        return Err(SimError::Workload(Invalid::new("kind", expected, "streams of frames")));
-    }
-    let subflows = config.transport.options.subflows;
-    let expected =
-        "1 at the level of flows (detail = \"flow\"), where a flow divides as its routing scheme says";
-    Invalid::unless(subflows == 1, "subflows", expected, subflows).map_err(SimError::Transport)?;
-    config.routing.spread().ok_or_else(|| {
-        let name = config.routing.selector.name();
-        let expected = "one that keeps a flow on one path or divides it among its paths packet by packet (\"hash\" per flow, \"random\" or \"least-loaded\" per packet, say) at the level of flows (detail = \"flow\"), which has no gaps and no queues by which others choose";
-        SimError::Routing(Invalid::new("selector", expected, format!("\"{name}\" per {}", config.routing.granularity_name())))
-    })
+    Ok(())
 }
 
 /// Refuses schemes that level congestion where even shares of links do not do so as well.
-fn check_levels(stage: &Stage) -> Result<(), SimError> {
+fn check_levels(stage: &Stage, level: Level) -> Result<(), SimError> {
     let (network, routing, routes) = (stage.network(), stage.routing(), stage.routes(Time::ZERO));
     // What avoids congestion is what a sender learns from ACKs, whatever draws the path, or the choice of a switch.
     let (field, others, name) = match routing.uses_acks() {
@@ -141,10 +188,9 @@ fn check_levels(stage: &Stage) -> Result<(), SimError> {
     };
     let refuse = |found: String| {
         let expected = format!(
-            "one that does not go by the state of the network ({others}, say) or a network in which even shares of links level congestion (a tree of alike links without faults), at the \
-             level of flows (detail = \"flow\")"
+            "one that does not go by the state of the network ({others}, say) or a network in which even shares of links level congestion (a tree of alike links without faults),"
         );
-        Err(SimError::Routing(Invalid::new(field, expected, found)))
+        Err(SimError::Routing(Invalid::new(field, level.expects(&expected), found)))
     };
     if routing.ecmp_every.is_some() {
         return refuse(format!("{name} beside hosts with ECMP"));
@@ -200,6 +246,8 @@ struct Active {
     answer: Option<Time>,
     has_begun: bool,
     has_left: bool,
+    /// Outside of a region whose packets get what it leaves: the rate that is counted on its links.
+    outside: Option<f64>,
 }
 
 impl Active {
@@ -243,17 +291,24 @@ pub(crate) struct Run<'a> {
     done: u64,
     now: Time,
     calculated: Option<Time>,
+    /// What is outside of a region, where there is one: only of that records are kept.
+    outside: Option<Outside>,
 }
 
 /// How long a number of bits takes at a rate, in whole picoseconds.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not below 0; saturates")]
-fn takes(bits: f64, rate: f64) -> Time {
+pub(crate) fn takes(bits: f64, rate: f64) -> Time {
     let took = (bits * 1e12 / rate).round();
     if took < Time::END.0 as f64 { Time(took as u64) } else { Time::END }
 }
 
 impl<'a> Run<'a> {
-    fn new(stage: &'a Stage, spread: Spread, works: Vec<HostWork>) -> Self {
+    pub(crate) fn new(
+        stage: &'a Stage,
+        spread: Spread,
+        works: Vec<HostWork>,
+        outside: Option<Outside>,
+    ) -> Self {
         let count = works.len();
         let mut run = Run {
             stage,
@@ -276,6 +331,7 @@ impl<'a> Run<'a> {
             done: 0,
             now: Time::ZERO,
             calculated: None,
+            outside,
         };
         run.lay();
         run
@@ -286,7 +342,7 @@ impl<'a> Run<'a> {
         self.events.push(Reverse((at, self.planned, event)));
     }
 
-    fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         for endpoint in 0..narrow::<u32>(self.works.len()) {
             let work = &mut self.works[endpoint as usize];
             let upcoming = work.next_timed();
@@ -327,7 +383,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs to the end; returns when it was stopped, if it was.
-    fn go(
+    pub(crate) fn go(
         &mut self,
         observe: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
     ) -> Result<Option<Time>, RunError> {
@@ -383,6 +439,9 @@ impl<'a> Run<'a> {
                 (flow.left, flow.since, flow.has_left, flow.drains) = (0.0, self.now, true, None);
                 let (tail, answer) = (flow.tail, flow.answer);
                 if let Some(solved) = flow.solved.take() {
+                    if let (Some(outside), Some(counted)) = (&mut self.outside, flow.outside) {
+                        outside.change(&self.solver, solved, (counted, 0.0), -1, self.now);
+                    }
                     self.carried.add_flow(&self.solver, solved, self.now);
                     self.solver.remove(solved);
                 }
@@ -408,13 +467,14 @@ impl<'a> Run<'a> {
                 let Some(flow) = &mut self.flows[id as usize] else { return };
                 flow.record.sender_fct = Some(self.now - flow.record.start);
                 let group = flow.record.group;
+                let is_counted = self.outside.is_none() || flow.outside.is_some();
                 let ends = self.ends(id);
                 self.release(id);
                 let Some(Ends { src, number, .. }) = ends else { return };
                 if !self.endpoints.note_sent(src, number) {
                     return;
                 }
-                self.done += 1;
+                self.done += u64::from(is_counted);
                 if self.works[src as usize].is_program() && Stage::is_of_program(number) {
                     self.follow(src, |work, now, actions| work.on_sent(now, number, actions));
                 } else if let Some(message) = self.works[src as usize].next_closed(self.now, group) {
@@ -423,7 +483,9 @@ impl<'a> Run<'a> {
                 }
             }
             Event::Wake(endpoint, op) => {
-                self.calculated = Some(self.now);
+                let is_counted =
+                    self.outside.as_ref().is_none_or(|outside| !outside.has_program[endpoint as usize]);
+                self.calculated = if is_counted { Some(self.now) } else { self.calculated };
                 self.follow(endpoint, |work, now, actions| work.on_wake(now, op, actions));
             }
             Event::Change => self.lay(),
@@ -436,6 +498,9 @@ impl<'a> Run<'a> {
             Event::LoadEnds => {
                 let now = self.now;
                 self.carried.note_load_end(&self.solver, now);
+                if let Some(outside) = &mut self.outside {
+                    outside.note_load_end(now);
+                }
                 for flow in self.flows.iter_mut().flatten() {
                     flow.record.delivered_in_drain = flow.left_by(now);
                 }
@@ -493,6 +558,9 @@ impl<'a> Run<'a> {
     fn begin_flow(&mut self, (src, dst, bytes): (HostId, HostId, Bytes), message: &Message, number: u32) {
         let &Message { group, class, .. } = message;
         let lone = self.stage.lone(src, dst, bytes);
+        let ends = (self.endpoints.of(src), self.endpoints.of(dst));
+        let is_outside =
+            self.outside.as_ref().is_some_and(|outside| !outside.inside.has(ends.0, ends.1, group));
         let options = &self.stage.transport().options;
         let packets = bytes.0.div_ceil(options.mtu.0);
         let record = FlowRecord {
@@ -520,6 +588,7 @@ impl<'a> Run<'a> {
             answer: lone.answer,
             has_begun: lone.before == Time::ZERO,
             has_left: false,
+            outside: is_outside.then_some(0.0),
         };
         let id = self.free.pop().unwrap_or_else(|| {
             self.flows.push(None);
@@ -575,6 +644,9 @@ impl<'a> Run<'a> {
         for channel in 0..self.stage.network().channels() {
             capacities[self.paths.resources[channel as usize] as usize] = self.rate_of(channel).0 as f64;
         }
+        if let Some(outside) = &mut self.outside {
+            outside.begin(&self.paths.resources, &capacities, self.now);
+        }
         self.solver = MaxMin::new(capacities);
         self.owners.clear();
         self.carried.begin(&self.paths.resources, self.paths.count, self.now);
@@ -584,6 +656,7 @@ impl<'a> Run<'a> {
                 self.flows[id as usize].as_mut().filter(|flow| flow.has_begun && !flow.has_left)
             {
                 flow.solved = None;
+                flow.outside = flow.outside.map(|_| 0.0);
                 self.fresh.push(id);
             }
         }
@@ -608,6 +681,9 @@ impl<'a> Run<'a> {
             let tail = self.tail(&flow.record, flow.bits, path.as_deref());
             if let Some(flow) = &mut self.flows[id as usize] {
                 (flow.solved, flow.tail) = (Some(solved), tail);
+                if let (Some(outside), Some(_)) = (&mut self.outside, flow.outside) {
+                    outside.change(&self.solver, solved, (0.0, 0.0), 1, self.now);
+                }
             }
         }
         if !self.solver.is_stale() {
@@ -624,6 +700,12 @@ impl<'a> Run<'a> {
     fn set_rate(&mut self, id: u32, rate: f64) {
         let now = self.now;
         let Some(flow) = &mut self.flows[id as usize] else { return };
+        if let (Some(outside), Some(solved), Some(counted)) =
+            (&mut self.outside, flow.solved, &mut flow.outside)
+        {
+            outside.change(&self.solver, solved, (*counted, rate), 0, now);
+            *counted = rate;
+        }
         if flow.rate == rate && flow.drains.is_some() {
             return;
         }
@@ -657,6 +739,14 @@ impl<'a> Run<'a> {
         let warm_up = self.stage.measure().warm_up;
         let load_until = self.stage.load_until().unwrap_or(Time::MAX);
         let left_at = flow.since;
+        if let Some(outside) = &mut self.outside {
+            if flow.outside.is_none() {
+                return;
+            }
+            let ends = [flow.record.fct, flow.record.sender_fct].into_iter().flatten().max();
+            outside.last_end = outside.last_end.max(flow.record.start + ends.unwrap_or_default());
+            outside.done += u64::from(ends.is_some());
+        }
         let delivered = if flow.has_left { flow.record.bytes } else { flow.left_by(self.now) };
         let mut record = flow.record;
         record.delivered = delivered;
@@ -673,7 +763,7 @@ impl<'a> Run<'a> {
     }
 
     /// Ends the run.
-    fn end(mut self, stopped_at: Option<Time>) -> Result<Outcome, RunError> {
+    pub(crate) fn end(mut self, stopped_at: Option<Time>) -> Result<Outcome, RunError> {
         let until = self.stage.measure().until;
         let is_cut = !self.is_over();
         if stopped_at.is_none() && until.is_none() {
@@ -699,7 +789,7 @@ impl<'a> Run<'a> {
         let flows = std::mem::take(&mut self.flows);
         flows.into_iter().flatten().for_each(|flow| self.hand_in(flow));
         let logs = self.works.iter_mut().flat_map(|work| work.take_logs(end)).collect();
-        let Run { carried, records, calculated, .. } = self;
+        let Run { carried, records, calculated, outside, .. } = self;
         let flows = records.finish()?;
         let active_until = if is_cut { end } else { last_event };
         Ok(Outcome {
@@ -711,6 +801,8 @@ impl<'a> Run<'a> {
             calculated,
             has_work_left,
             is_interrupted: stopped_at.is_some(),
+            is_cut,
+            outside,
         })
     }
 }

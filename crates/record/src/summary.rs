@@ -79,6 +79,9 @@ pub struct Summary {
     /// Whether the run counted flows at max-min fair rates instead of packets: nothing queues and nothing is lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flow_level: bool,
+    /// How many flows were run flow by flow, in a run of which only a region was run in packets; those of the warm-up, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background_flows: Option<u64>,
     /// What was skipped because it was steady, in a run that may skip such, and the error of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadySkipped>,
@@ -300,6 +303,7 @@ impl Summary {
         Ok(Summary {
             status,
             flow_level: false,
+            background_flows: None,
             steady: None,
             warnings: Vec::new(),
             flows: tally.flows(),

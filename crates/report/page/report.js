@@ -337,6 +337,7 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
     if (points.length) parts.push(points.length === 1 ? "one point" : `${points.length} points`, runs === 1 ? "one run" : `${runs} runs`);
     if (networks.length === 1) parts.push(networks[0]);
     if (points.some((point) => point.flow_level)) parts.push(points.every((point) => point.flow_level) ? "flow by flow, without packets" : "some points flow by flow, without packets");
+    if (points.some((point) => point.has_background)) parts.push(points.every((point) => point.has_background) ? "a region in packets, beside flows" : "some points with a region in packets, beside flows");
     document.getElementById("about").textContent = parts.join(" · ");
     document.getElementById("colophon").textContent =
       `Made by netloom ${report.version}. Flows of the warm-up, streams and unfinished flows are in no distribution. Charts: Apache ECharts, Apache License 2.0.`;

@@ -24,6 +24,8 @@ pub(crate) struct Point {
     interrupted: usize,
     /// Whether there were no packets, but flows with rates.
     flow_level: bool,
+    /// Whether only a region was run in packets.
+    has_background: bool,
     /// What is probably a mistake; of several runs each only once.
     warnings: Vec<String>,
     /// Flows of all runs together, in microseconds.
@@ -358,6 +360,7 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path], points: usize) -> Res
         folders: folders.iter().map(|folder| folder.display().to_string()).collect(),
         interrupted: summaries.iter().filter(|summary| summary.status == Status::Interrupted).count(),
         flow_level: summaries.iter().any(|summary| summary.flow_level),
+        has_background: summaries.iter().any(|summary| summary.background_flows.is_some()),
         warnings: warnings(&summaries),
         fct_us: Curve::of(&fct_us),
         slowdown: Curve::of(&slowdowns),

@@ -24,6 +24,7 @@
 )]
 
 mod cluster;
+mod detail;
 mod document;
 mod driven;
 mod explain;
@@ -42,6 +43,7 @@ mod source;
 mod transport;
 mod warnings;
 
+pub use detail::Detail;
 pub use document::{Entry, Node, Table, Value, apply_option, apply_override};
 pub use driven::{DrivenResult, DrivenRun};
 pub use load::{apply_overrides, load, load_network, one_word, split_fields};
@@ -53,7 +55,7 @@ pub use run::{
     Checked, Ran, Ready, Run, RunError, build_network, build_plane, check, finish, left_out, prepare,
     prepare_packets, run, simulate,
 };
-pub use scenario::{Detail, Scenario, with_absolute_files};
+pub use scenario::{Scenario, with_absolute_files};
 pub use schema::{bound_integers, properties as schema_properties, schema};
 pub use section::Section;
 pub use settle::{Settled, settle};

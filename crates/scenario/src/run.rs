@@ -86,11 +86,7 @@ pub fn finish(
     writer: &OutcomeWriter,
     observe: impl FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Ran, RunError> {
-    let groups = match &ready.run {
-        Run::Packets(simulation) => simulation.groups().to_vec(),
-        Run::Flow(flows) => flows.stage().groups().to_vec(),
-    };
-    let mut draft = writer.draft(&groups);
+    let mut draft = writer.draft(ready.run.groups());
     let (ran, records) = simulate_streamed(scenario, ready, threads, observe, &mut draft)?;
     let text = scenario.to_toml().map_err(Problems::from)?;
     draft.finish(&text, &ran.summary, &records, &ran.performance)?;
@@ -122,11 +118,7 @@ fn simulate_streamed(
     sink: &mut dyn Sink,
 ) -> Result<(Ran, Records), RunError> {
     let Ready { run, warnings, switches, ends, analytical, .. } = ready;
-    let named_channels = match &run {
-        Run::Packets(simulation) => simulation.named_channels(),
-        Run::Flow(flows) => flows.stage().named_channels(),
-    };
-    let tally = Tally::new(&summary_options(scenario), named_channels);
+    let tally = Tally::new(&summary_options(scenario), run.named_channels());
     let mut counted = Counted { tally, sink };
     let started = Instant::now();
     let mut memory = MemoryMonitor::new()?;
@@ -141,6 +133,7 @@ fn simulate_streamed(
     let (mut finished, threads) = match run {
         Run::Packets(simulation) => (simulation.run_streamed(threads, &mut watched, &mut counted)?, threads),
         Run::Flow(flows) => (flows.run(&mut watched, &mut counted)?, 1),
+        Run::Region(region) => (region.run(threads, &mut watched, &mut counted)?, threads),
     };
     if let Some(of_job) = of_job {
         finished.records.totals = of_job.totals;
@@ -150,8 +143,9 @@ fn simulate_streamed(
     let wall_s = started.elapsed().as_secs_f64();
 
     let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
-    let Finished { records, skipped, steady, division, .. } = finished;
-    let summary = Summary { flow_level, steady, ..Summary::of(counted.tally, &records, status)? };
+    let Finished { records, skipped, steady, background_flows, division, .. } = finished;
+    let summary =
+        Summary { flow_level, background_flows, steady, ..Summary::of(counted.tally, &records, status)? };
     let mut summary = warned(scenario, warnings, switches, summary, &records);
     let of_steady = |steady| warnings::of_steady(steady, records.totals.simulated);
     summary.warnings.extend(summary.steady.as_ref().and_then(of_steady));

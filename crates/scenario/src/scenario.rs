@@ -8,11 +8,11 @@ use netloom_sim::{Fast, Fault, Measure};
 use netloom_topology::{FatTree, Topology};
 use netloom_transport::Transport;
 use netloom_workload::{Idle, Job, Pattern, Permutation, Servers, TraceFiles, Workload};
-use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use crate::cluster;
+use crate::detail::Detail;
 use crate::document::{Node, Value};
 use crate::read::read as read_value;
 use crate::routing::{self, read_routing};
@@ -20,23 +20,6 @@ use crate::section::{Section, report};
 use crate::settle::{Settled, settle};
 use crate::source::{Problem, Problems};
 use crate::transport::{self, read_transport};
-
-/// The level of detail of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Detail {
-    /// Packet by packet.
-    #[default]
-    Packets,
-    /// Flow by flow at max-min fair rates: no queues, no losses, no congestion control.
-    Flow,
-}
-
-impl Detail {
-    fn is_default(&self) -> bool {
-        *self == Detail::default()
-    }
-}
 
 /// Whether nothing is skipped, so that it need not be written.
 fn is_not_fast(fast: &Fast) -> bool {
@@ -106,7 +89,7 @@ struct Written<'a> {
     #[serde(skip_serializing_if = "is_not_fast")]
     fast: Fast,
     #[serde(skip_serializing_if = "Detail::is_default")]
-    detail: Detail,
+    detail: &'a Detail,
     topology: &'a Topology,
     #[serde(skip_serializing_if = "Option::is_none")]
     servers: Option<&'a Servers>,
@@ -203,7 +186,7 @@ impl Scenario {
             name: &self.name,
             seed: self.seed,
             fast: self.fast,
-            detail: self.detail,
+            detail: &self.detail,
             topology: &self.topology,
             servers: self.servers.as_ref(),
             fabric: &self.fabric,
@@ -381,6 +364,8 @@ mod tests {
         for text in [
             "",
             "detail = \"flow\"\nseed = 7\n[topology]\nkind = \"fat-tree\"\nk = 8\nrate = \"100Gbps\"\n",
+            "detail = { packets = { hosts = [0, \"h1\"] } }\n",
+            "detail = { packets = { jobs = [\"a\"] } }\n",
             "[[faults]]\nkind = \"degrade\"\nlink_fraction = 0.01\n[[faults]]\nkind = \"cut\"\nlinks = 1\n[measure]\nwarm_up = \"1ms\"\n",
             "[routing]\npreset = \"fatpaths\"\nselector = { construction = \"spain\" }\n",
             "routing = \"flowcut-nic\"\n[transport]\nmtu = 1024\ncongestion = \"dctcp\"\n[fabric]\necn = { kmin = 1000, kmax = \"9KB\" }\n",

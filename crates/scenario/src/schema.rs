@@ -7,7 +7,7 @@ use netloom_topology::Topology;
 use netloom_transport::preset as transport;
 use netloom_transport::{Congestion, Reliability, Shaping, TransportOptions};
 use netloom_units::kind::Kind;
-use netloom_workload::{Job, Servers, Workload, clusters};
+use netloom_workload::{Job, Region, Servers, Workload, clusters};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -71,13 +71,24 @@ pub(crate) fn head() -> Map<String, Value> {
         "anyOf": [{ "type": "boolean" }, steady], "default": Fast::Nothing,
     });
     let detail = json!({
-        "description": "The level of detail: \"packets\", or \"flow\", in which flows have max-min fair rates and there are no queues, losses or congestion control.",
-        "enum": ["packets", "flow"], "default": "packets",
+        "description": "The level of detail: \"packets\", or \"flow\", in which flows have max-min fair rates and there are no queues, losses or congestion control. A table: only the messages that it names are run in packets, all others as flows.",
+        "anyOf": [{ "enum": ["packets", "flow"] }, region()], "default": "packets",
     });
     [("name", name), ("seed", seed), ("fast", fast), ("detail", detail)]
         .into_iter()
         .map(|(name, schema)| (name.to_owned(), schema))
         .collect()
+}
+
+/// The table that says what is run in packets.
+fn region() -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    let mut region = settings.into_generator().into_root_schema_for::<Region>().to_value();
+    if let Some(fields) = region.as_object_mut() {
+        fields.retain(|name, _| name != "$schema" && name != "title");
+    }
+    json!({ "type": "object", "properties": { "packets": region }, "required": ["packets"], "additionalProperties": false })
 }
 
 /// The schemas of a scenario's fields; what they refer to is left in the generator.

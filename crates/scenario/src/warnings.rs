@@ -18,11 +18,12 @@ use netloom_units::kind::Kind;
 use netloom_workload::{Overlap, Pattern, Plan};
 
 use self::round_trip::Farthest;
-use crate::scenario::{Detail, Scenario};
+use crate::detail::Detail;
+use crate::scenario::Scenario;
 
 /// What is suspicious before anything has run.
 pub(crate) fn before(scenario: &Scenario, network: &Network, plan: &Plan) -> Vec<String> {
-    let is_of_packets = scenario.detail == Detail::Packets;
+    let is_of_packets = scenario.detail != Detail::Flow;
     let mut found = if is_of_packets { of_packets(scenario, network) } else { Vec::new() };
     found.extend(overload::warning(scenario, network));
     found.extend(no_messages(scenario, plan));
@@ -63,7 +64,8 @@ pub(crate) fn after(scenario: &Scenario, switches: u32, summary: &Summary, recor
     found.extend(outcome::empty_trace(scenario, records));
     found.extend(outcome::no_activity(scenario, records));
     found.extend(outcome::unfinished(summary));
-    if scenario.detail == Detail::Packets {
+    found.extend(outcome::one_sided(summary));
+    if scenario.detail != Detail::Flow {
         found.extend(outcome::no_decision(scenario, switches, summary));
         found.extend(outcome::no_reaction(scenario, summary));
     }

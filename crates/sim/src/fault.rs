@@ -173,6 +173,8 @@ pub(crate) struct Faults {
     rerouted: Option<usize>,
     /// The intervals in which routes do without links.
     pub(crate) withdrawals: Vec<Withdrawal>,
+    /// Per channel of which something else takes a part, the share of its rate that is left to packets from each instant on.
+    shares: ByChannel<(Time, f64)>,
 }
 
 /// Why flows could never finish after a cut without repair.
@@ -236,6 +238,7 @@ impl Faults {
             dead: FxHashSet::default(),
             rerouted: None,
             withdrawals: Vec::new(),
+            shares: ByChannel::default(),
         };
         for (index, fault) in faults.iter().enumerate() {
             let result = match fault {
@@ -481,7 +484,7 @@ impl Faults {
         channels.sort_unstable();
         channels.dedup();
         let changes = |channel| {
-            let (first, later) = self.schedule(channel, rate(channel));
+            let (first, later) = self.whole_schedule(channel, rate(channel));
             let cuts = apart(of(&self.cuts, channel).to_vec());
             let mut instants = vec![Time::ZERO];
             instants.extend(later.iter().map(|&(at, _)| at));
@@ -500,8 +503,35 @@ impl Faults {
         channels.into_iter().map(changes).collect()
     }
 
-    /// The rate at time zero and its later changes. Overlapping intervals multiply.
+    /// Leaves a share of channels' rates to packets from each instant on, as the rest is taken.
+    pub(crate) fn share(&mut self, shares: Vec<(ChannelId, Vec<(Time, f64)>)>) {
+        self.shares = shares.into_iter().collect();
+    }
+
+    /// The rate of a channel for packets at time zero, and its later changes.
     pub(crate) fn schedule(&self, channel: ChannelId, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
+        let (first, later) = self.whole_schedule(channel, rate);
+        let shares = of(&self.shares, channel);
+        if shares.is_empty() {
+            return (first, later);
+        }
+        let mut instants: Vec<Time> = shares.iter().map(|&(from, _)| from).collect();
+        instants.extend(later.iter().map(|&(from, _)| from));
+        instants.sort_unstable();
+        instants.dedup();
+        let (mut whole, mut share) = (first, 1.0);
+        let (mut later, mut shares) = (later.into_iter().peekable(), shares.iter().peekable());
+        let mut at = |instant: Time| {
+            whole = later.next_if(|&(from, _)| from <= instant).map_or(whole, |(_, rate)| rate);
+            share = shares.next_if(|&&(from, _)| from <= instant).map_or(share, |&(_, share)| share);
+            whole.scale(share).max(Rate(1))
+        };
+        let first = at(Time::ZERO);
+        (first, instants.into_iter().filter(|&from| from > Time::ZERO).map(|from| (from, at(from))).collect())
+    }
+
+    /// The rate at time zero and its later changes. Overlapping intervals multiply.
+    pub(crate) fn whole_schedule(&self, channel: ChannelId, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
         let intervals = of(&self.intervals, channel);
         if intervals.is_empty() {
             return (rate, Vec::new());

@@ -23,6 +23,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
+mod background;
 mod calculations;
 mod channel;
 #[cfg(test)]
@@ -45,6 +46,7 @@ mod switch;
 mod wiring;
 mod world;
 
+pub use background::{Background, Carried};
 pub use channel::ChannelEnds;
 pub use config::{Fast, SimConfig, Steady};
 pub use fault::{Cut, Degrade, Fault, Loss, Unreachable};

@@ -161,7 +161,7 @@ impl World {
         network.ports(node).iter().map(|&id| {
             let channel = network.channel(id);
             let (rate, changes) = faults.schedule(id, channel.rate);
-            let (opposite, its_changes) = faults.schedule(id ^ 1, channel.rate);
+            let (opposite, its_changes) = faults.whole_schedule(id ^ 1, channel.rate);
             let most = its_changes.iter().map(|&(_, rate)| rate).fold(opposite, Ord::max);
             let switch = channel.to.checked_sub(network.hosts());
             PortSpec {

@@ -59,6 +59,18 @@ impl Partners {
         Partners::Cycle { hosts: hosts.into(), next: 0 }
     }
 
+    /// Each partner that there may be; one that is drawn again and again may come only once.
+    pub(crate) fn each(&self, visit: &mut dyn FnMut(HostId)) {
+        match self {
+            Partners::Cycle { hosts, .. } => hosts.iter().copied().for_each(visit),
+            Partners::Uniform { destinations, rank } => destinations.of(*rank).for_each(visit),
+            Partners::Tour(tour) => {
+                let others = (0..).zip(tour.hosts.iter()).filter(|&(rank, _)| rank != tour.rank);
+                others.for_each(|(_, &host)| visit(host));
+            }
+        }
+    }
+
     #[expect(clippy::cast_possible_truncation, reason = "hosts have numbers of 32 bits")]
     pub(crate) fn next(&mut self, rng: &mut Stream) -> HostId {
         match self {

@@ -54,6 +54,7 @@ mod pattern;
 mod plan;
 mod program;
 mod random;
+mod region;
 mod servers;
 mod size;
 mod traffic;
@@ -72,6 +73,7 @@ pub use program::{
     Action, Activity, ActivityKind, CollectiveInfo, CollectiveKind, CollectiveLog, Notes, OperationKind,
     OperationLog, RankEnds, RankLog, RoundLog, Wait,
 };
+pub use region::{Inside, Region};
 pub use servers::{NicSelection, Rails, ScaleUp, ScaleUpWiring, Servers, Wiring};
 pub use size::{Sampling, Size, SizeDistribution, Table};
 pub use traffic::Traffic;

@@ -57,6 +57,17 @@ impl Merge {
         self.parts.iter().map(|part| &part.work)
     }
 
+    /// The works, each with the number that its group 0 has in the plan, and the message that it starts next by the clock as the plan numbers its group.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (u16, &HostWork, Option<Message>)> {
+        let upcoming = |part: &Part| part.upcoming.map(|message| part.numbered(message));
+        self.parts.iter().map(move |part| (part.first_group, &part.work, upcoming(part)))
+    }
+
+    /// The works, each with the number that its group 0 has in the plan.
+    pub(crate) fn parts_mut(&mut self) -> impl Iterator<Item = (u16, &mut HostWork)> {
+        self.parts.iter_mut().map(|part| (part.first_group, &mut part.work))
+    }
+
     /// The works, one after the other.
     pub(crate) fn works_mut(&mut self) -> impl Iterator<Item = &mut HostWork> {
         self.parts.iter_mut().map(|part| &mut part.work)

@@ -155,6 +155,12 @@ impl Destinations {
         self.class.iter().map(|&(first, end)| end - first).max().unwrap_or(0)
     }
 
+    /// The hosts outside of the rank's class.
+    pub(crate) fn of(&self, rank: u32) -> impl Iterator<Item = HostId> {
+        let (first, end) = self.class[rank as usize];
+        self.order[..first as usize].iter().chain(&self.order[end as usize..]).copied()
+    }
+
     /// A uniform draw among the hosts outside of the rank's class.
     pub(crate) fn draw(&self, rank: u32, rng: &mut Stream) -> HostId {
         let (first, end) = self.class[rank as usize];

@@ -1,5 +1,7 @@
 //! A workload built for a network: the work of every host.
 
+mod part;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,6 +17,7 @@ use netloom_units::{Bytes, Rate, Time, narrow};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use self::part::Part;
 use crate::arrivals::Arrivals;
 use crate::closed::Closed;
 use crate::frames::Frames;
@@ -333,6 +336,8 @@ pub struct HostWork {
     source: Source,
     /// The class of all messages, where the workload sets one.
     class: Option<u8>,
+    /// Which of its messages that start by the clock it sends, where only a part of it is done.
+    part: Option<Box<Part>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -365,7 +370,7 @@ impl HostWork {
 
     /// Frames at a load, in a traffic class.
     pub(crate) fn frames(frames: Frames, class: u8) -> Self {
-        HostWork { source: Source::Frames(Box::new(frames)), class: Some(class) }
+        HostWork { source: Source::Frames(Box::new(frames)), class: Some(class), part: None }
     }
 
     /// Several works, each with the number of its first group; ascending in these.
@@ -396,6 +401,17 @@ impl HostWork {
 
     /// The next message that starts by the clock, in order of start; `None` when none is left.
     pub fn next_timed(&mut self) -> Option<Message> {
+        match self.part.take() {
+            None => self.next_of_all(),
+            Some(mut part) => {
+                let message = std::iter::from_fn(|| self.next_of_all()).find(|message| part.takes(message));
+                self.part = Some(part);
+                message
+            }
+        }
+    }
+
+    fn next_of_all(&mut self) -> Option<Message> {
         let message = match &mut self.source {
             Source::Idle | Source::Program(_) => None,
             Source::List(messages) => messages.next(),
@@ -649,7 +665,7 @@ pub fn find_stall<'a>(works: impl Iterator<Item = &'a HostWork>, jobs: &[JobPlan
 
 impl From<Source> for HostWork {
     fn from(source: Source) -> Self {
-        HostWork { source, class: None }
+        HostWork { source, class: None, part: None }
     }
 }
 

@@ -44,7 +44,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let stop = interrupt::flag();
     let threads = match args.threads {
         Some(threads) => usize::from(threads),
-        None if matches!(ready.run, Run::Packets(_)) => idle_threads(ready.hosts + ready.switches),
+        None if matches!(ready.run, Run::Packets(_) | Run::Region(_)) => {
+            idle_threads(ready.hosts + ready.switches)
+        }
         // Rates are computed by one.
         None => 1,
     };

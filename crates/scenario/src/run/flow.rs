@@ -4,8 +4,9 @@ use netloom_routing::Spread;
 use netloom_sim::Fast;
 
 use super::problems::located;
+use crate::detail::Detail;
 use crate::document::{Node, Value};
-use crate::scenario::{Detail, Scenario};
+use crate::scenario::Scenario;
 use crate::source::Problems;
 
 /// Refuses what only packets have, as far as the flow level's own crate does not know of it.
@@ -13,14 +14,12 @@ pub(super) fn check(scenario: &Scenario, document: &Node) -> Result<(), Problems
     if scenario.detail == Detail::Packets {
         return Ok(());
     }
+    let place = match scenario.detail {
+        Detail::Region(_) => "where all but a region is at the level of flows",
+        _ => "at the level of flows (detail = \"flow\")",
+    };
     let refuse = |section: &str, field: &str, message: &str| {
-        Err(located(
-            document,
-            section,
-            field,
-            &format!("{message} at the level of flows (detail = \"flow\")"),
-        )
-        .into())
+        Err(located(document, section, field, &format!("{message} {place}")).into())
     };
     if scenario.fast != Fast::Nothing {
         return refuse("fast", "", "expected false, as nothing is calculated packet by packet");
@@ -50,7 +49,7 @@ const USED: [&str; 9] = [
 
 /// Names what is written and has no effect.
 pub(super) fn warning(scenario: &Scenario, document: &Node) -> Option<String> {
-    if scenario.detail == Detail::Packets {
+    if scenario.detail != Detail::Flow {
         return None;
     }
     let mut written = Vec::new();

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use netloom_flow::FlowRun;
-use netloom_record::Summary;
+use netloom_flow::{FlowRun, RegionRun};
+use netloom_record::{NamedChannel, Summary};
 use netloom_sim::{ChannelEnds, Cut, Fault, SimConfig, Simulation};
 use netloom_topology::{BuildContext, Network, NodeId};
 use netloom_units::Time;
@@ -16,9 +16,10 @@ use super::flow;
 use super::problems::{
     invalid_problem, job_problem, located, network_problem, sim_problem, workload_problem,
 };
+use crate::detail::Detail;
 use crate::document::Node;
 use crate::outline::outline;
-use crate::scenario::{Detail, Scenario};
+use crate::scenario::Scenario;
 use crate::source::{Problem, Problems};
 use crate::warnings;
 
@@ -29,6 +30,28 @@ pub enum Run {
     Packets(Simulation),
     /// Flows with rates.
     Flow(FlowRun),
+    /// Packets of a region beside flows with rates.
+    Region(RegionRun),
+}
+
+impl Run {
+    /// The kinds of traffic, by name.
+    pub(super) fn groups(&self) -> &[String] {
+        match self {
+            Run::Packets(simulation) => simulation.groups(),
+            Run::Flow(flows) => flows.stage().groups(),
+            Run::Region(region) => region.stage().groups(),
+        }
+    }
+
+    /// The channels that are reported by name.
+    pub(super) fn named_channels(&self) -> &[NamedChannel] {
+        match self {
+            Run::Packets(simulation) => simulation.named_channels(),
+            Run::Flow(flows) => flows.stage().named_channels(),
+            Run::Region(region) => region.stage().named_channels(),
+        }
+    }
 }
 
 /// A scenario whose parts fit each other, ready to run.
@@ -65,9 +88,10 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
     let warnings = all_warnings(scenario, document, &network, &plan);
     let (hosts, switches) = (network.hosts(), network.switches());
     let (ends, analytical) = (plan.ends.clone(), plan.analytical.clone());
-    let run = match scenario.detail {
+    let run = match &scenario.detail {
         Detail::Packets => Simulation::new(network, config, plan).map(Run::Packets),
         Detail::Flow => FlowRun::new(network, config, plan).map(Run::Flow),
+        Detail::Region(region) => RegionRun::new(network, config, plan, region).map(Run::Region),
     };
     let run = run.map_err(|error| sim_problem(&error, document))?;
     Ok(Ready { run, total_messages, outline, work, warnings, hosts, switches, ends, analytical })
@@ -107,9 +131,10 @@ pub fn check(scenario: &Scenario, document: &Node) -> Result<Checked, Problems> 
     let (hosts, total_messages) = (network.hosts(), plan.total_messages);
     let memory = routes(&network) + busy_network(&network, &plan);
     let warnings = all_warnings(scenario, document, &network, &plan);
-    let checked = match scenario.detail {
+    let checked = match &scenario.detail {
         Detail::Packets => Simulation::check(network, config, plan),
         Detail::Flow => FlowRun::check(network, config, plan),
+        Detail::Region(region) => RegionRun::check(network, config, plan, region),
     };
     checked.map_err(|error| sim_problem(&error, document))?;
     Ok(Checked { hosts, total_messages, outline, warnings, memory })

@@ -42,6 +42,7 @@ pub(super) fn sim_problem(error: &SimError, document: &Node) -> Problem {
         }
         SimError::Fault(error) => invalid_problem(error, "faults", document),
         SimError::Workload(error) => invalid_problem(error, "workload", document),
+        SimError::Region(error) => invalid_problem(&error.clone().within("packets"), "detail", document),
         SimError::Measure(error) => invalid_problem(error, "measure", document),
         SimError::Unreachable(reason) => located(document, "faults", "", reason),
         SimError::TooFar(reason) | SimError::TooLarge(reason) => located(document, "topology", "", reason),

@@ -333,3 +333,120 @@ fn an_outcome_of_flows_says_so_and_is_the_same_on_any_number_of_threads() {
         assert!(name == *"performance.json" || bytes("one") == bytes("three"), "{name:?}");
     }
 }
+
+const TWO_JOBS: &str = "[topology]\nkind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n\
+    [[jobs]]\nname = \"a\"\nranks = 8\nplacement = \"round-robin-leaves\"\nworkload = { kind = \"collective\", size = \"1MB\" }\n\
+    [[jobs]]\nname = \"b\"\nworkload = { kind = \"uniform\", size = \"100KB\", messages_per_host = 5 }\n";
+
+#[test]
+fn a_region_that_cannot_be_run_is_refused_where_it_is_written() {
+    let problem = |text: &str| {
+        let document = document(text);
+        let scenario = match Scenario::read(&document) {
+            Ok(scenario) => scenario,
+            Err(problems) => return problems.to_string(),
+        };
+        let found = prepare(&scenario, &document).unwrap_err().to_string();
+        assert_eq!(check(&scenario, &document).unwrap_err().to_string(), found);
+        found
+    };
+    let of_a = "detail = { packets = { jobs = [\"a\"] } }\n";
+    let with = |more: &str| format!("{of_a}{more}\n{TWO_JOBS}");
+    for (text, expected) in [
+        (
+            format!("detail = {{ packets = {{ jobs = [\"a\", \"c\"] }} }}\n{TWO_JOBS}"),
+            "s.toml:1:37: detail.packets.jobs.1: expected one of a, b, found \"c\"",
+        ),
+        (
+            format!("detail = {{ packets = {{ hosts = [0, 1, 99] }} }}\n{TWO_JOBS}"),
+            "s.toml:1:39: detail.packets.hosts.2: expected one of the 16 hosts, by its number from 0 to 15, found 99",
+        ),
+        (
+            format!("detail = {{ packets = {{ hosts = [0, 1] }} }}\n{TWO_JOBS}"),
+            "detail.packets.hosts: expected the hosts of all ranks of `a` or of none",
+        ),
+        (
+            format!("detail = {{ packets = {{}} }}\n{TWO_JOBS}"),
+            "detail.packets.hosts: expected it or `jobs`, found neither",
+        ),
+        (
+            format!("detail = {{ packets = {{ host = [1] }} }}\n{TWO_JOBS}"),
+            "detail.packets.host: unknown field `host` (did you mean `hosts`?",
+        ),
+        (
+            format!("detail = {{ packet = {{ hosts = [1] }} }}\n{TWO_JOBS}"),
+            "detail.packet: unknown field `packet` (did you mean `packets`?",
+        ),
+        (with("fast = true"), "s.toml:2:8: fast: expected false"),
+        (
+            with("fabric = { flow_control = \"pfc\" }"),
+            "fabric.flow_control: expected \"lossy\" where only a region is run in packets",
+        ),
+        (
+            with("fabric = { flow_control = \"credits\" }"),
+            "fabric.flow_control: expected \"lossy\" where only a region is run in packets",
+        ),
+        (
+            with("routing = \"flowcut\""),
+            "routing.selector: expected one that keeps a flow on one path or divides it among its paths packet by packet (\"hash\" per flow, \"random\" or \"least-loaded\" per packet, say) where all but a region is at the level of flows",
+        ),
+        (with("transport = { subflows = 4 }"), "transport.subflows: expected 1 where all but a region"),
+        (
+            with("faults = [{ kind = \"loss\", link_fraction = 0.1, probability = 0.1 }]"),
+            "faults.0.kind: expected \"cut\" or \"degrade\" where all but a region",
+        ),
+    ] {
+        let found = problem(&text);
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    // What is measured of packets is measured of those of the region.
+    let measured = with("measure = { sample = \"1us\", packets = true, gaps = true }");
+    let document = document(&measured);
+    assert!(prepare(&Scenario::read(&document).unwrap(), &document).is_ok());
+}
+
+/// The outcome says how many flows had no packets, and has the same bytes on any number of threads.
+#[test]
+fn an_outcome_of_a_region_says_so_and_is_the_same_on_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "detail = {{ packets = {{ jobs = [\"a\"] }} }}\nmeasure = {{ activities = true }}\n{TWO_JOBS}"
+    );
+    let document = document(&text);
+    let write = |name: &str, threads| {
+        let writer = OutcomeWriter::prepare(&folder.path().join(name), Existing::Refuse).unwrap();
+        run(&document, threads, &writer, |_| ControlFlow::Continue(())).unwrap().summary
+    };
+    let summary = write("1", 1);
+    assert_eq!((summary.flow_level, summary.background_flows), (false, Some(8 * 5)));
+    assert_eq!(summary.flows.completed, 8 * 5 + 8 * 14);
+    assert!(summary.totals.data.sent > 0 && summary.totals.makespan.is_some());
+    for threads in ["2", "3"] {
+        assert_eq!(write(threads, threads.parse().unwrap()), summary);
+        for entry in std::fs::read_dir(folder.path().join("1")).unwrap() {
+            let name = entry.unwrap().file_name();
+            let bytes = |of: &str| std::fs::read(folder.path().join(of).join(&name)).unwrap();
+            assert!(name == *"performance.json" || bytes("1") == bytes(threads), "{name:?}");
+        }
+    }
+}
+
+#[test]
+fn a_region_that_turns_out_to_be_empty_or_everything_is_suspicious() {
+    let found = |hosts: u32, duration: &str, seed: u64| {
+        let text = format!(
+            "seed = {seed}\ndetail = {{ packets = {{ hosts = {:?} }} }}\ntopology = {{ kind = \"fat-tree\", k = 4 }}\n\
+             workload = {{ kind = \"poisson\", size = \"10KB\", load = 0.1, duration = \"{duration}\" }}\n",
+            (0..hosts).collect::<Vec<u32>>()
+        );
+        let document = document(&text);
+        let scenario = Scenario::read(&document).unwrap();
+        let ready = prepare(&scenario, &document).unwrap();
+        let (ran, _) = simulate(&scenario, ready, 1, |_| ControlFlow::Continue(())).unwrap();
+        ran.summary.warnings.join("\n")
+    };
+    let some = |hosts, expected| (1..20).any(|seed| found(hosts, "1us", seed).contains(expected));
+    assert!(some(2, "detail.packets: no flow began inside the region, and no packet was sent"));
+    assert!(some(15, "detail.packets: no flow began outside of the region"));
+    assert!(!found(6, "200us", 1).contains("detail.packets"));
+}

@@ -26,6 +26,16 @@ pub(super) fn late_warm_up(summary: &Summary) -> Option<String> {
     })
 }
 
+/// A region that is nothing or everything, which random arrivals may make it.
+pub(super) fn one_sided(summary: &Summary) -> Option<String> {
+    let side = match summary.background_flows? {
+        0 => "outside of the region",
+        _ if summary.totals.data.sent == 0 => "inside the region, and no packet was sent",
+        _ => return None,
+    };
+    Some(format!("detail.packets: no flow began {side}"))
+}
+
 /// Nothing passed where a trace was asked for.
 pub(super) fn empty_trace(scenario: &Scenario, records: &Records) -> Option<String> {
     (scenario.measure.trace.is_some() && records.trace.is_empty()).then(|| {

@@ -41,6 +41,7 @@ impl Host {
                 ctx.timer(ctx.world.instant(job.start), Message::Start);
                 break;
             }
+            self.next_flow += self.work.take_skipped();
             if job.stream {
                 self.feed_stream(ctx, job, None);
             } else {

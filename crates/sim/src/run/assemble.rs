@@ -7,7 +7,7 @@ use netloom_fabric::{Fabric, Rules, Telemetry};
 use netloom_routing::Forwarding;
 use netloom_routing::channels::VcRule;
 use netloom_topology::{ChannelId, Network, NodeId};
-use netloom_units::{Bytes, Invalid, Time, narrow, random};
+use netloom_units::{Bytes, Time, narrow, random};
 use netloom_workload::{HostWork, Notes, Plan};
 use rand::Rng;
 
@@ -35,9 +35,8 @@ impl Simulation {
     /// Lays the routes and makes the nodes.
     pub(crate) fn of(network: Network, validated: Validated, mut plan: Plan) -> Result<Self, SimError> {
         let mut simulation = Self::lay(network, validated, &mut plan)?;
-        simulation.nodes = simulation.make_nodes(plan).map_err(SimError::Fabric)?;
-        let load_until = simulation.world.recorder.load_until;
-        simulation.note_load(load_until);
+        simulation.world.check_switches().map_err(SimError::Fabric)?;
+        simulation.make_nodes(plan.hosts);
         Ok(simulation)
     }
 
@@ -114,15 +113,22 @@ impl Simulation {
         }
         let groups = plan.groups.clone();
         let fast = Fast::Nothing;
-        Ok(Simulation { world, measure, named_channels, traced, groups, nodes: Vec::new(), fast })
+        let (nodes, background) = (Vec::new(), None);
+        Ok(Simulation { world, measure, named_channels, traced, groups, nodes, fast, background })
     }
 
-    pub(crate) fn make_nodes(&self, plan: Plan) -> Result<Vec<Node>, Invalid> {
+    /// Makes the nodes, with the work of every host or server.
+    pub(crate) fn make_nodes(&mut self, works: Vec<HostWork>) {
+        self.nodes = self.nodes_with(works);
+        let load_until = self.world.recorder.load_until;
+        self.note_load(load_until);
+    }
+
+    fn nodes_with(&self, works: Vec<HostWork>) -> Vec<Node> {
         let World { network, .. } = &self.world;
-        self.world.check_switches()?;
         let mut nodes = Vec::with_capacity(network.nodes() as usize);
-        match &plan.rails {
-            None => nodes.extend((0..).zip(plan.hosts).map(|(id, work)| {
+        match self.world.servers.as_ref().map(|servers| &servers.rails) {
+            None => nodes.extend((0..).zip(works).map(|(id, work)| {
                 let sampler = self.sampler(&[id]);
                 match work.is_idle() && sampler.is_none() {
                     true => Node::Untouched,
@@ -131,7 +137,7 @@ impl Simulation {
             })),
             Some(rails) => {
                 nodes.extend((0..network.hosts()).map(|_| Node::InServer));
-                for (number, work) in (0..).zip(plan.hosts) {
+                for (number, work) in (0..).zip(works) {
                     let nics = (0..rails.rails()).map(|rail| {
                         let ports = rails.hosts(number, rail);
                         let sampler = self.sampler(ports);
@@ -153,7 +159,7 @@ impl Simulation {
                 false => Node::Switch(Box::new(Switch::new(&self.world, id, sampler))),
             }
         }));
-        Ok(nodes)
+        nodes
     }
 
     /// What takes samples at a node, or at the hosts that are the ports of one NIC.

@@ -4,16 +4,24 @@ use std::sync::Arc;
 
 use netloom_fabric::Ports;
 use netloom_record::{ChannelRecord, Sink, Totals};
-use netloom_units::{Time, narrow};
+use netloom_units::{Bytes, Rate, Time, narrow};
 
+use crate::background::Carried;
 use crate::node::Node;
 use crate::world::World;
 
 /// How many links before a link its ports are fetched, and how many before those the nodes that know where these are.
 pub(crate) const AHEAD: usize = 8;
 
-/// Hands on what every channel did, used or not, in their order. Returns how many packets were handed to all of them.
-pub(crate) fn hand_on_channels(world: &World, nodes: &[Node], totals: &Totals, sink: &mut dyn Sink) -> u64 {
+/// Hands on what every channel did, used or not, in their order; `beside`: what each carried besides packets, if any did. Returns how many packets were handed
+/// to all of them.
+pub(crate) fn hand_on_channels(
+    world: &World,
+    nodes: &[Node],
+    totals: &Totals,
+    beside: &[Carried],
+    sink: &mut dyn Sink,
+) -> u64 {
     let (network, end) = (&world.network, totals.simulated);
     let instant = world.instant(end);
     let tiers: Vec<Arc<str>> = network.tiers().iter().map(|tier| tier.as_str().into()).collect();
@@ -47,18 +55,23 @@ pub(crate) fn hand_on_channels(world: &World, nodes: &[Node], totals: &Totals, s
             sent += stats.packets + ports.map_or(0, |ports| ports.handed_on_early(port, instant));
             let (bytes_in_drain, busy_in_drain) =
                 ports.map(|ports| ports.in_drain(port, instant)).unwrap_or_default();
-            let share = |of: Time| share(stats.busy - busy_in_drain, of);
+            let packets = Carried { bytes: stats.bytes, busy: stats.busy, bytes_in_drain, busy_in_drain };
+            let all = match beside.get(id as usize) {
+                Some(beside) => both(packets, beside, link.rate),
+                None => packets,
+            };
+            let share = |of: Time| share(all.busy - all.busy_in_drain, of);
             sink.channel(ChannelRecord {
                 channel: id,
                 from: from.clone(),
                 to: to.clone(),
                 tier: tiers[usize::from(link.tier)].clone(),
                 rate: link.rate,
-                bytes: stats.bytes,
+                bytes: all.bytes,
                 packets: stats.packets,
-                busy: stats.busy,
-                bytes_in_drain,
-                busy_in_drain,
+                busy: all.busy,
+                bytes_in_drain: all.bytes_in_drain,
+                busy_in_drain: all.busy_in_drain,
                 utilisation: share(totals.load_end()),
                 active_utilisation: share(totals.active()),
                 max_queue: stats.max_queue,
@@ -74,6 +87,20 @@ pub(crate) fn hand_on_channels(world: &World, nodes: &[Node], totals: &Totals, s
         }
     }
     sent
+}
+
+/// What a channel carried in packets and besides. Where both are, packets leave at a part of its rate: they count as long as they would have taken at all of it.
+fn both(packets: Carried, beside: &Carried, rate: Rate) -> Carried {
+    if beside.bytes == 0 {
+        return packets;
+    }
+    let busy_in_drain = rate.serialize(Bytes(packets.bytes_in_drain)) + beside.busy_in_drain;
+    Carried {
+        bytes: packets.bytes + beside.bytes,
+        busy: (rate.serialize(Bytes(packets.bytes)) + beside.busy).max(busy_in_drain),
+        bytes_in_drain: packets.bytes_in_drain + beside.bytes_in_drain,
+        busy_in_drain,
+    }
 }
 
 /// A part of a time that may be none.

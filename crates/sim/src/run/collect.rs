@@ -9,9 +9,10 @@ use netloom_record::{
 };
 use netloom_routing::{Decisions, FlowKey};
 use netloom_units::Time;
-use netloom_workload::RankLog;
+use netloom_workload::{Rails, RankLog};
 use rustc_hash::FxHashMap;
 
+use crate::background::Background;
 use crate::message::Message;
 use crate::node::Node;
 use crate::protocol::facts;
@@ -25,6 +26,7 @@ use crate::run::final_state::FinalState;
 use crate::run::flow_observations::collect_flow_observations;
 use crate::run::jobs::Jobs;
 use crate::run::join::{Known, join};
+use crate::run::rows::rows;
 use crate::run::stall::find_deadlock;
 use crate::world::World;
 
@@ -41,7 +43,9 @@ pub(crate) fn collect(
     final_state: FinalState,
     sink: &mut dyn Sink,
 ) -> Result<Records, RunError> {
-    let FinalState { mut nodes, pending, groups, until, stopped_at, is_out_of_time } = final_state;
+    let FinalState { mut nodes, pending, groups, until, stopped_at, is_out_of_time, background } =
+        final_state;
+    let background = background.map(|background| *background).unwrap_or_default();
     if is_out_of_time {
         return Err(RunError::OutOfTime);
     }
@@ -118,19 +122,28 @@ pub(crate) fn collect(
         None if is_cut && until < Time::MAX => until,
         None => world.clock(last_event),
     };
+    let end = end.max(background.end);
     // Nodes go by the clock of the network.
     let instant = world.instant(end);
 
     let mut records = Records { groups, ..Records::default() };
     collect_flow_observations(world, &mut nodes, &mut records)?;
-    let mut jobs = Jobs::new(&world.jobs, take_logs(&mut nodes, end));
-    let mut parts = world.servers.as_ref().map(|servers| (servers, Gathered::default()));
+    let Background { flows: beside, logs, carried, calculated, has_work_left, .. } = background;
+    let logs = take_logs(&mut nodes, end).into_iter().chain(logs).collect();
+    let parts = world.servers.as_deref().map(|servers| (&*servers.rails, Gathered::default()));
+    let done = Done { calculated, is_undone: has_work_left, ..Done::default() };
+    let mut flows = Flows { jobs: Jobs::new(&world.jobs, logs), parts, done, sink };
+    let mut beside = rows(&beside)?.peekable();
     let mut metered = Metered::default();
     let mut by_nics = DecisionCount::default();
-    let mut done = Done::default();
     join(world, &mut nodes, instant, |sent, known| {
         let mut flow = sent.record();
         let key = FlowKey { src: flow.src, flow: flow.flow };
+        while let Some(row) =
+            beside.next_if(|row| row.as_ref().map_or(true, |row| (row.src, row.flow) < (key.src, key.flow)))
+        {
+            flows.take(row?);
+        }
         let Balance { dropped, in_flight } = balances.remove(&key).unwrap_or_default();
         if let Some(received) = &known.received {
             received.complete(&mut flow);
@@ -142,7 +155,6 @@ pub(crate) fn collect(
             let error = ConservationError::Flow { src, flow, sent, delivered, trimmed, dropped, in_flight };
             return Err(error.into());
         }
-        done.note(&flow);
         data.sent += flow.packets;
         data.delivered += delivered;
         data.trimmed += trimmed;
@@ -151,19 +163,12 @@ pub(crate) fn collect(
         metered.add(world, &flow, known);
         by_nics.taken += flow.decisions;
         by_nics.non_default += flow.non_default_decisions;
-        match &mut parts {
-            Some((servers, parts)) => {
-                let ((src, _), (receiver, rail)) =
-                    (servers.rails.endpoint(flow.src), servers.rails.endpoint(flow.dst));
-                parts.push(FlowRecord { src, dst: receiver * servers.rails.rails() + rail, ..flow });
-            }
-            None => {
-                jobs.add(&flow);
-                sink.flow(flow);
-            }
-        }
+        flows.take(flow);
         Ok(())
     })?;
+    for row in beside {
+        flows.take(row?);
+    }
     if let Some(key) = balances.keys().min() {
         return Err(ConservationError::Stray { src: key.src, flow: key.flow }.into());
     }
@@ -184,8 +189,8 @@ pub(crate) fn collect(
     records.packets = packets;
     records.flow_packets = flow_packets.finish()?;
     records.window_flows = window_flows.finish()?;
-    if let Some((servers, parts)) = parts {
-        let rails = &servers.rails;
+    let Flows { mut jobs, parts, done, sink } = flows;
+    if let Some((rails, parts)) = parts {
         let nic = |place| rails.host(place / rails.rails(), place % rails.rails());
         let hand_on = |flow| {
             jobs.add(&flow);
@@ -207,7 +212,7 @@ pub(crate) fn collect(
         load_until,
         makespan: done.makespan(&nodes),
         active_from: done.first_start,
-        active_until: if is_busy { end } else { world.clock(last_event).min(end) },
+        active_until: if is_busy { end } else { world.clock(last_event).max(background.end).min(end) },
         packet_hops: 0,
         data,
         control,
@@ -216,7 +221,7 @@ pub(crate) fn collect(
         conweave,
         reordering,
     };
-    records.totals.packet_hops = hand_on_channels(world, &nodes, &records.totals, sink) - crossing;
+    records.totals.packet_hops = hand_on_channels(world, &nodes, &records.totals, &carried, sink) - crossing;
     records.sort();
     Ok(records)
 }
@@ -230,9 +235,36 @@ fn take_logs(nodes: &mut [Node], end: Time) -> Vec<RankLog> {
     hosts.flat_map(|host| host.work.take_logs(end)).collect()
 }
 
+/// Where the records of flows go, in order of (source, number).
+struct Flows<'a> {
+    jobs: Jobs<'a>,
+    /// Where servers have several NICs, what are parts of messages.
+    parts: Option<(&'a Rails, Gathered<FlowRecord>)>,
+    done: Done,
+    sink: &'a mut dyn Sink,
+}
+
+impl Flows<'_> {
+    fn take(&mut self, flow: FlowRecord) {
+        self.done.note(&flow);
+        match &mut self.parts {
+            Some((rails, parts)) => {
+                let ((src, _), (receiver, rail)) = (rails.endpoint(flow.src), rails.endpoint(flow.dst));
+                parts.push(FlowRecord { src, dst: receiver * rails.rails() + rail, ..flow });
+            }
+            None => {
+                self.jobs.add(&flow);
+                self.sink.flow(flow);
+            }
+        }
+    }
+}
+
 /// When flows began, and when all were done.
 #[derive(Default)]
 struct Done {
+    /// When the last calculation beside the nodes was over.
+    calculated: Option<Time>,
     first_start: Option<Time>,
     last_completion: Option<Time>,
     is_undone: bool,
@@ -258,7 +290,7 @@ impl Done {
             })
         };
         let is_done = !self.is_undone && !hosts().any(|host| host.has_work_left());
-        let calculated = hosts().filter_map(|host| host.calculated).max();
+        let calculated = hosts().filter_map(|host| host.calculated).max().max(self.calculated);
         self.last_completion.max(calculated).filter(|_| is_done)
     }
 }

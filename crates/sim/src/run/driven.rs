@@ -421,6 +421,13 @@ impl Driven {
         let Driven { world, executor, windows, named_channels, groups, skipped, now, .. } = self;
         let records = collect_all(&world, executor.finish(now, groups))?;
         let records = Records { windows, named_channels, ..records };
-        Ok(Finished { records, interrupted: false, skipped, steady: None, division: None })
+        Ok(Finished {
+            records,
+            interrupted: false,
+            skipped,
+            steady: None,
+            background_flows: None,
+            division: None,
+        })
     }
 }

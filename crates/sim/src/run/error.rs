@@ -49,6 +49,9 @@ pub enum SimError {
     /// What to measure makes no sense.
     #[error("measure.{0}")]
     Measure(Invalid),
+    /// A region of interest makes no sense.
+    #[error("detail.packets.{0}")]
+    Region(Invalid),
 }
 
 impl From<ForwardingError> for SimError {

@@ -2,6 +2,7 @@
 
 use netloom_units::Time;
 
+use crate::background::Background;
 use crate::message::Message;
 use crate::node::Node;
 
@@ -17,12 +18,22 @@ pub(crate) struct FinalState {
     pub(crate) stopped_at: Option<Time>,
     /// Whether time itself came to its end before all was done.
     pub(crate) is_out_of_time: bool,
+    /// What was run beside it without packets.
+    pub(crate) background: Option<Box<Background>>,
 }
 
 impl FinalState {
     /// Those of a run that went on until nothing was left to happen.
     pub(crate) fn at_the_end(nodes: Vec<Node>, groups: Vec<String>) -> Self {
         let (until, pending) = (Time::MAX, Vec::new());
-        FinalState { nodes, pending, groups, until, stopped_at: None, is_out_of_time: false }
+        FinalState {
+            nodes,
+            pending,
+            groups,
+            until,
+            stopped_at: None,
+            is_out_of_time: false,
+            background: None,
+        }
     }
 }

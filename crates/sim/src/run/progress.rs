@@ -34,6 +34,8 @@ pub struct Finished {
     pub skipped: Option<Skipped>,
     /// What of it was steady without recurring, where that may be skipped.
     pub steady: Option<SteadySkipped>,
+    /// How many of the flows were run flow by flow, where some were.
+    pub background_flows: Option<u64>,
     /// How the work was divided, if several threads shared it.
     pub division: Option<Division>,
 }

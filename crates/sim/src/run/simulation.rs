@@ -11,6 +11,7 @@ use netloom_topology::Network;
 use netloom_units::Time;
 use netloom_workload::Plan;
 
+use crate::background::Background;
 use crate::config::{Fast, SimConfig};
 use crate::node::Node;
 use crate::observe::measure::Measure;
@@ -38,6 +39,8 @@ pub struct Simulation {
     pub(crate) nodes: Vec<Node>,
     /// What of the run is skipped.
     pub(crate) fast: Fast,
+    /// What was run beforehand without packets.
+    pub(crate) background: Option<Box<Background>>,
 }
 
 impl Simulation {
@@ -159,7 +162,8 @@ impl Simulation {
         let mut skipped =
             skips.then(|| Skipped { obstacle: obstacle.map(str::to_owned), ..Skipped::default() });
         let mut steady = None;
-        let Simulation { world, measure, named_channels, groups, nodes, .. } = self;
+        let Simulation { world, measure, named_channels, groups, nodes, background, .. } = self;
+        let background_flows = background.as_ref().map(|background| background.flows.len());
         let until = measure.until.unwrap_or(Time::MAX);
         let setup = setup(&world, threads, until);
         let mut world = Arc::new(world);
@@ -195,10 +199,11 @@ impl Simulation {
             until,
             stopped_at: run.stopped.then_some(reached),
             is_out_of_time: run.out_of_time,
+            background,
         };
         let records = collect(&world, final_state, sink)?;
         let records = Records { windows: measure.windows, named_channels, ..records };
-        Ok(Finished { records, interrupted: run.stopped, skipped, steady, division })
+        Ok(Finished { records, interrupted: run.stopped, skipped, steady, background_flows, division })
     }
 
     /// Runs under the textbook executor, one global event heap: slow, and a check of the other.
@@ -210,7 +215,14 @@ impl Simulation {
         let (nodes, _) = reference::run(&world, nodes);
         let records = collect_all(&world, FinalState::at_the_end(nodes, groups))?;
         let records = Records { windows: measure.windows, named_channels, ..records };
-        Ok(Finished { records, interrupted: false, skipped: None, steady: None, division: None })
+        Ok(Finished {
+            records,
+            interrupted: false,
+            skipped: None,
+            steady: None,
+            background_flows: None,
+            division: None,
+        })
     }
 }
 

@@ -8,8 +8,9 @@ use netloom_routing::{Forwarding, Routing};
 use netloom_topology::{ChannelId, HostId, Network};
 use netloom_transport::Transport;
 use netloom_units::{Bytes, Rate, Time};
-use netloom_workload::{JobPlan, Plan, Rails, RankLog};
+use netloom_workload::{HostWork, JobPlan, Plan, Rails, RankLog};
 
+use crate::background::Background;
 use crate::config::SimConfig;
 use crate::host::idle::Idle;
 use crate::numbering::FIRST_OWN;
@@ -53,6 +54,16 @@ impl Stage {
     pub fn check(network: Network, config: SimConfig, plan: Plan) -> Result<(), SimError> {
         let validated = without_buffers(&network, config, &plan)?;
         Simulation::check_validated(network, validated, plan)
+    }
+
+    /// The same scenario packet by packet, of which hosts or servers do this work, on what the background leaves of the channels' rates. Only without flow
+    /// control, by which buffers would play a part.
+    pub fn beside(self, mut background: Background, works: Vec<HostWork>) -> Simulation {
+        let Stage(mut simulation) = self;
+        simulation.world.wiring.faults.share(std::mem::take(&mut background.shares));
+        simulation.make_nodes(works);
+        simulation.background = Some(Box::new(background));
+        simulation
     }
 
     /// The network.

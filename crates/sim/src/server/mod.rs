@@ -247,6 +247,7 @@ impl Server {
                 ctx.out.timer(ctx.world.instant(job.start), Message::Start);
                 break;
             }
+            self.next_message += self.work.take_skipped();
             if job.stream {
                 self.feed(ctx, job);
             } else {

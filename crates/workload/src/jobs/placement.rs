@@ -159,7 +159,7 @@ fn by_rail(hosts: &[HostId], endpoints: &Endpoints) -> Result<Vec<HostId>, Workl
 
 impl HostName {
     /// The host; else what was expected and what was found.
-    fn find(&self, endpoints: &Endpoints) -> Result<HostId, (String, String)> {
+    pub(crate) fn find(&self, endpoints: &Endpoints) -> Result<HostId, (String, String)> {
         let (count, word) = (endpoints.count(), endpoints.word());
         let expected = || format!("one of the {count} {word}, by its number from 0 to {}", count - 1);
         match self {

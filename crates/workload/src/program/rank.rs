@@ -73,6 +73,14 @@ impl RankWork {
         rank!(self, rank => rank.numbers())
     }
 
+    /// The job of the plan that it is of, if it is one of the jobs there.
+    pub(crate) fn job(&self) -> Option<u16> {
+        match self {
+            RankWork::Program(runner) => Some(runner.job()),
+            RankWork::Job(rank) => rank.noted(),
+        }
+    }
+
     pub(crate) fn largest_message(&self) -> Bytes {
         rank!(self, rank => rank.largest_message())
     }

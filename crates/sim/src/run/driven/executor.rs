@@ -170,7 +170,7 @@ impl Executor {
             }
         };
         let until = if next_at { until } else { Time::MAX };
-        FinalState { nodes, pending, groups, until, stopped_at: None, is_out_of_time }
+        FinalState { nodes, pending, groups, until, stopped_at: None, is_out_of_time, background: None }
     }
 }
 
