@@ -35,7 +35,8 @@ pub(crate) struct Outside {
     links: Vec<Link>,
     /// When the last of them has ended so far.
     pub(crate) last_end: Time,
-    pub(crate) done: u64,
+    /// How many messages have begun.
+    pub(crate) messages: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -129,8 +130,8 @@ impl Outside {
     ) -> Self {
         let channels = vec![Channel::default(); is_wanted.len()];
         let (resources, links) = (Vec::new(), Vec::new());
-        let (last_end, done) = (Time::ZERO, 0);
-        Outside { inside, packet, is_wanted, has_program, channels, resources, links, last_end, done }
+        let (last_end, messages) = (Time::ZERO, 0);
+        Outside { inside, packet, is_wanted, has_program, channels, resources, links, last_end, messages }
     }
 
     /// From now on these resources stand for the channels, without flows.
@@ -202,7 +203,7 @@ impl Outside {
             let is_taken = shares.iter().any(|&(_, share)| share < 1.0);
             is_taken.then_some((id, shares))
         });
-        Background { carried, shares: shares.collect(), flows_done: self.done, ..Background::default() }
+        Background { carried, shares: shares.collect(), messages: self.messages, ..Background::default() }
     }
 }
 

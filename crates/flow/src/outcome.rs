@@ -106,6 +106,8 @@ pub(crate) struct Outcome {
     pub(crate) is_interrupted: bool,
     /// Whether something was left to happen.
     pub(crate) is_cut: bool,
+    /// How many messages have ended; of those outside of a region, where there was one.
+    pub(crate) done: u64,
     /// What was outside of a region, where there was one.
     pub(crate) outside: Option<Outside>,
 }

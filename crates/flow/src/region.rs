@@ -95,7 +95,7 @@ impl RegionRun {
         let stopped_at = run.go(observe)?;
         let outcome = run.end(stopped_at)?;
         let background = background(outcome, &inside);
-        let done = background.flows_done;
+        let done = background.messages_done;
         let mut observe = |progress: RunProgress| match stopped_at {
             Some(_) => ControlFlow::Break(()),
             None => observe(RunProgress { flows_done: progress.flows_done + done, ..progress }),
@@ -107,14 +107,22 @@ impl RegionRun {
 
 /// What was run flow by flow, for the packets beside it.
 fn background(outcome: Outcome, inside: &Inside) -> Background {
-    let Outcome { end, is_cut, flows, mut logs, calculated, has_work_left, outside, .. } = outcome;
+    let Outcome { end, is_cut, flows, mut logs, calculated, has_work_left, done, outside, .. } = outcome;
     logs.retain(|log| !inside.has_job(log.job));
     let Some(outside) = outside else { return Background::default() };
     let ends = logs.iter().flat_map(|log| &log.rounds).filter_map(|round| round.end);
     let calculated = ends.max().max(calculated);
     let last = outside.last_end.max(calculated.unwrap_or_default());
-    let end_of_flows = if is_cut { end } else { last };
-    Background { flows, logs, calculated, has_work_left, end: end_of_flows, ..outside.finish(end) }
+    let last = if is_cut { end } else { last };
+    Background {
+        flows,
+        messages_done: done,
+        logs,
+        calculated,
+        has_work_left,
+        end: last,
+        ..outside.finish(end)
+    }
 }
 
 /// By channel, whether packets between hosts of the region may take it: by minimal routes those on the way between them, and else all.

@@ -549,6 +549,9 @@ impl<'a> Run<'a> {
     /// Begins a message, at a NIC that is given or at those that the endpoint chooses.
     fn launch(&mut self, src: u32, message: Message, number: u32, nic: Option<u16>) {
         let ends = Ends { src, dst: message.dst, number };
+        if let Some(outside) = &mut self.outside {
+            outside.messages += u64::from(!outside.inside.has(src, message.dst, message.group));
+        }
         for (src, dst, bytes) in self.endpoints.begin(ends, message.bytes, nic) {
             self.begin_flow((src, dst, bytes), &message, number);
         }
@@ -745,7 +748,6 @@ impl<'a> Run<'a> {
             }
             let ends = [flow.record.fct, flow.record.sender_fct].into_iter().flatten().max();
             outside.last_end = outside.last_end.max(flow.record.start + ends.unwrap_or_default());
-            outside.done += u64::from(ends.is_some());
         }
         let delivered = if flow.has_left { flow.record.bytes } else { flow.left_by(self.now) };
         let mut record = flow.record;
@@ -789,7 +791,7 @@ impl<'a> Run<'a> {
         let flows = std::mem::take(&mut self.flows);
         flows.into_iter().flatten().for_each(|flow| self.hand_in(flow));
         let logs = self.works.iter_mut().flat_map(|work| work.take_logs(end)).collect();
-        let Run { carried, records, calculated, outside, .. } = self;
+        let Run { carried, records, calculated, outside, done, .. } = self;
         let flows = records.finish()?;
         let active_until = if is_cut { end } else { last_event };
         Ok(Outcome {
@@ -802,6 +804,7 @@ impl<'a> Run<'a> {
             has_work_left,
             is_interrupted: stopped_at.is_some(),
             is_cut,
+            done,
             outside,
         })
     }

@@ -253,14 +253,25 @@ fn servers_are_inside_with_all_of_their_nics() {
         ..Poisson::default()
     };
     let plan = || Workload::new(Pattern::Poisson(poisson.clone())).plan(&network, &context).unwrap();
-    let records = in_region(&network, &scheme("ecmp"), plan(), &hosts([0, 2]), 2);
+    let run = RegionRun::new(network.clone(), scheme("ecmp"), plan(), &hosts([0, 2])).unwrap();
+    let mut records = Records::default();
+    let finished = run.run(2, &mut |_| ControlFlow::Continue(()), &mut records).unwrap();
     let all = flow_by_flow(&network, scheme("ecmp"), plan());
+    assert_eq!(
+        finished.records.parts.as_ref().map(|parts| parts.len()),
+        all.parts.as_ref().map(|parts| parts.len())
+    );
     let names = |records: &Records| -> Vec<_> {
         records.flows.iter().map(|flow| (flow.src, flow.flow, flow.dst, flow.bytes)).collect()
     };
     assert_eq!(names(&records), names(&all));
     let in_packets = records.flows.iter().filter(|flow| flow.packets > 0).count();
     assert!(in_packets > 0 && in_packets < records.flows.len(), "{in_packets} of {}", records.flows.len());
+    assert_eq!(
+        finished.background_flows,
+        Some((records.flows.len() - in_packets) as u64),
+        "messages, not their parts"
+    );
     assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
 }
 

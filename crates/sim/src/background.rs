@@ -10,8 +10,10 @@ use netloom_workload::RankLog;
 pub struct Background {
     /// Their records.
     pub flows: Series<FlowRecord>,
-    /// How many of them have ended.
-    pub flows_done: u64,
+    /// How many of them have begun, as messages: where servers have several NICs, one may have several records.
+    pub messages: u64,
+    /// How many of the messages have ended.
+    pub messages_done: u64,
     /// What the ranks of their jobs noted.
     pub logs: Vec<RankLog>,
     /// When the last calculation of these was over.

@@ -163,7 +163,7 @@ impl Simulation {
             skips.then(|| Skipped { obstacle: obstacle.map(str::to_owned), ..Skipped::default() });
         let mut steady = None;
         let Simulation { world, measure, named_channels, groups, nodes, background, .. } = self;
-        let background_flows = background.as_ref().map(|background| background.flows.len());
+        let background_flows = background.as_ref().map(|background| background.messages);
         let until = measure.until.unwrap_or(Time::MAX);
         let setup = setup(&world, threads, until);
         let mut world = Arc::new(world);
