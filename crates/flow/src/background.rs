@@ -160,22 +160,27 @@ impl Outside {
         }
     }
 
-    /// A flow outside has another rate on its links. `joins`: whether it was none of theirs, or none of theirs any more.
-    pub(crate) fn change(
-        &mut self,
-        solver: &MaxMin,
-        flow: u32,
-        (old, new): (f64, f64),
-        joins: i32,
-        now: Time,
-    ) {
-        for (resource, weight) in solver.entries(flow) {
-            let link = &mut self.links[resource as usize];
-            link.advance(now);
-            link.flows = link.flows.saturating_add_signed(joins);
-            // Exactly none where there is no flow: sums of differences are rounded.
-            link.used = if link.flows == 0 { 0.0 } else { (link.used + weight * (new - old)).max(0.0) };
+    /// A flow outside takes something else of its links than what is counted of it.
+    pub(crate) fn count(&mut self, solver: &MaxMin, flow: u32, counted: &mut Vec<f64>, now: Time) {
+        counted.resize(solver.taken(flow).count(), 0.0);
+        for ((resource, taken), counted) in solver.taken(flow).zip(counted) {
+            self.take(resource, std::mem::replace(counted, taken), taken, now);
         }
+    }
+
+    /// It takes nothing any more.
+    pub(crate) fn drop(&mut self, solver: &MaxMin, flow: u32, counted: &mut Vec<f64>, now: Time) {
+        for ((resource, _), counted) in solver.taken(flow).zip(counted.drain(..)) {
+            self.take(resource, counted, 0.0, now);
+        }
+    }
+
+    fn take(&mut self, resource: Resource, from: f64, to: f64, now: Time) {
+        let link = &mut self.links[resource as usize];
+        link.advance(now);
+        link.flows = link.flows + u32::from(to > 0.0) - u32::from(from > 0.0);
+        // Exactly none where no flow takes any: sums of differences are rounded.
+        link.used = if link.flows == 0 { 0.0 } else { (link.used + to - from).max(0.0) };
     }
 
     pub(crate) fn note_load_end(&mut self, now: Time) {

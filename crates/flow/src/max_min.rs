@@ -376,9 +376,10 @@ impl MaxMin {
         self.flows[id as usize].entries().map(|(resource, _)| resource)
     }
 
-    /// The links of a flow, each with the part of it that crosses it.
-    pub(crate) fn entries(&self, id: u32) -> impl Iterator<Item = (Resource, f64)> + '_ {
-        self.flows[id as usize].entries()
+    /// The links of a flow, and what it takes of each in bit/s.
+    pub(crate) fn taken(&self, id: u32) -> impl Iterator<Item = (Resource, f64)> + '_ {
+        let flow = &self.flows[id as usize];
+        (0..flow.len()).map(|entry| (flow.entry(entry).0, flow.used(entry, &flow.reached)))
     }
 
     /// What crosses a link, in bit/s.

@@ -246,8 +246,8 @@ struct Active {
     answer: Option<Time>,
     has_begun: bool,
     has_left: bool,
-    /// Outside of a region whose packets get what it leaves: the rate that is counted on its links.
-    outside: Option<f64>,
+    /// Outside of a region whose packets get what it leaves: what is counted of it on each of its links, in bit/s.
+    outside: Option<Vec<f64>>,
 }
 
 impl Active {
@@ -439,8 +439,8 @@ impl<'a> Run<'a> {
                 (flow.left, flow.since, flow.has_left, flow.drains) = (0.0, self.now, true, None);
                 let (tail, answer) = (flow.tail, flow.answer);
                 if let Some(solved) = flow.solved.take() {
-                    if let (Some(outside), Some(counted)) = (&mut self.outside, flow.outside) {
-                        outside.change(&self.solver, solved, (counted, 0.0), -1, self.now);
+                    if let (Some(outside), Some(counted)) = (&mut self.outside, &mut flow.outside) {
+                        outside.drop(&self.solver, solved, counted, self.now);
                     }
                     self.carried.add_flow(&self.solver, solved, self.now);
                     self.solver.remove(solved);
@@ -591,7 +591,7 @@ impl<'a> Run<'a> {
             answer: lone.answer,
             has_begun: lone.before == Time::ZERO,
             has_left: false,
-            outside: is_outside.then_some(0.0),
+            outside: is_outside.then(Vec::new),
         };
         let id = self.free.pop().unwrap_or_else(|| {
             self.flows.push(None);
@@ -659,7 +659,9 @@ impl<'a> Run<'a> {
                 self.flows[id as usize].as_mut().filter(|flow| flow.has_begun && !flow.has_left)
             {
                 flow.solved = None;
-                flow.outside = flow.outside.map(|_| 0.0);
+                if let Some(counted) = &mut flow.outside {
+                    counted.clear();
+                }
                 self.fresh.push(id);
             }
         }
@@ -684,9 +686,6 @@ impl<'a> Run<'a> {
             let tail = self.tail(&flow.record, flow.bits, path.as_deref());
             if let Some(flow) = &mut self.flows[id as usize] {
                 (flow.solved, flow.tail) = (Some(solved), tail);
-                if let (Some(outside), Some(_)) = (&mut self.outside, flow.outside) {
-                    outside.change(&self.solver, solved, (0.0, 0.0), 1, self.now);
-                }
             }
         }
         if !self.solver.is_stale() {
@@ -706,8 +705,7 @@ impl<'a> Run<'a> {
         if let (Some(outside), Some(solved), Some(counted)) =
             (&mut self.outside, flow.solved, &mut flow.outside)
         {
-            outside.change(&self.solver, solved, (*counted, rate), 0, now);
-            *counted = rate;
+            outside.count(&self.solver, solved, counted, now);
         }
         if flow.rate == rate && flow.drains.is_some() {
             return;

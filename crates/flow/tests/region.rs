@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use netloom_flow::{FlowRun, RegionRun};
-use netloom_record::{FlowRecord, Records};
+use netloom_record::{ChannelRecord, FlowRecord, Records};
 use netloom_sim::{Cut, Degrade, Fault, SimConfig, SimError};
-use netloom_topology::Network;
+use netloom_topology::{Complete, Network, Topology};
 use netloom_transport::Congestion;
 use netloom_transport::congestion::fixed_window::FixedWindow;
 use netloom_units::{Bytes, Time};
@@ -147,6 +147,34 @@ fn a_link_is_never_taken_whole() {
     let (alone, beside) = (slowdown(&[own, (0, 3, 1, 0)]), slowdown(&[own, (0, 2, 1 << 30, 0)]));
     assert!(alone > 5.0, "{alone}");
     assert!((alone..1.1 * alone).contains(&beside), "{beside} instead of {alone}");
+}
+
+/// What is counted of flows outside is what the solver gives them, on one path, on many, and where they take more when a first one is full.
+#[test]
+fn channels_carry_of_flows_outside_what_these_take() {
+    let topology = Complete { switches: 6, hosts_per_switch: Some(6), ..Complete::default() };
+    let network = build(Topology::Complete(topology));
+    // Within the first switch, and from all other hosts to the next one.
+    let inside = [(4, 5, 400 * 4096, 0)];
+    let outside = (0..36).filter(|src| ![4, 5].contains(src)).map(|src| (src, (src + 6) % 36, 400 * 4096, 0));
+    let list: Vec<_> = inside.into_iter().chain(outside).collect();
+    for name in ["ecmp", "valiant", "ugal-l"] {
+        let records = in_region(&network, &free(name), messages(&network, &list), &hosts([4, 5]), 1);
+        let flows = flow_by_flow(&network, free(name), messages(&network, &list));
+        let between = |channel: &&ChannelRecord| {
+            let of = network.channel(channel.channel);
+            !network.is_host(of.from) && !network.is_host(of.to)
+        };
+        let bytes = |records: &Records| -> Vec<u64> {
+            records.channels.iter().filter(between).map(|channel| channel.bytes).collect()
+        };
+        let (found, expected) = (bytes(&records), bytes(&flows));
+        assert!(expected.iter().sum::<u64>() > 34 * 400 * 4096);
+        assert!(
+            found.iter().zip(&expected).all(|(a, b)| a.abs_diff(*b) <= 1),
+            "{name}: {found:?} {expected:?}"
+        );
+    }
 }
 
 /// Messages keep the numbers, and so the paths of their hashes, that they have if all is run in one way.
@@ -369,7 +397,7 @@ proptest! {
         region in prop::collection::btree_set(0..16u32, 2..15),
         load in 0.1..0.7f64,
         bytes in 5_000..200_000u64,
-        name in prop::sample::select(vec!["ecmp", "spray", "valiant", "adaptive", "spray-paths"]),
+        name in prop::sample::select(vec!["ecmp", "spray", "valiant", "adaptive", "spray-paths", "ugal-l"]),
         is_slow in any::<bool>(),
         until in prop::option::of(20..300u64),
         seed in 0..1000u64,
@@ -400,7 +428,7 @@ proptest! {
             prop_assert!(until.is_some() || (flow.fct.is_some() && is_inside == (flow.packets > 0)), "{:?}", flow);
             payload += flow.delivered;
         }
-        let into_hosts = |channel: &&netloom_record::ChannelRecord| network.is_host(network.channel(channel.channel).to);
+        let into_hosts = |channel: &&ChannelRecord| network.is_host(network.channel(channel.channel).to);
         let bytes: u64 = records.channels.iter().filter(into_hosts).map(|channel| channel.bytes).sum();
         prop_assert!(bytes + 100 >= payload, "{} bytes came to hosts, with {} of payload", bytes, payload);
         prop_assert!(records.totals.simulated >= Time::ZERO && until.is_none_or(|until| records.totals.simulated <= Time::from_us(until)));
