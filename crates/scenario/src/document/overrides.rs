@@ -59,10 +59,11 @@ impl Node {
     /// Sets a value over what a user wrote before at `path`: the fields of a table are set one by one and all others stay, those of
     /// another kind or preset too; everything else is replaced.
     fn overlay(&mut self, path: &[&str], mut over: Node) {
-        // `selector = "hash"` is short for `selector = { kind = "hash" }`; a size is no kind.
+        // `selector = "hash"` is short for `selector = { kind = "hash" }`; a size and a level of detail are no kinds.
         let has_kind = |node: &Node| node.as_table().is_some() || node.as_str().is_some();
         let one_is_table = self.as_table().is_some() || over.as_table().is_some();
-        if one_is_table && has_kind(self) && has_kind(&over) && path.last() != Some(&"size") {
+        let is_kind = path.last() != Some(&"size") && path != ["detail"];
+        if one_is_table && has_kind(self) && has_kind(&over) && is_kind {
             self.spell_out(path);
             over.spell_out(path);
         }
@@ -85,7 +86,9 @@ impl Node {
     fn spell_out(&mut self, path: &[&str]) {
         if let Value::String(name) = &self.value {
             let node = Node { value: Value::String(name.clone()), place: self.place.clone() };
-            self.value = Value::Table(Table(vec![Entry::new(choice(path), self.place.clone(), node)]));
+            let entry = Entry::new(choice(path), self.place.clone(), node);
+            // A level of detail has no parameters: those of a region take its place.
+            self.value = Value::Table(Table(if path == ["detail"] { Vec::new() } else { vec![entry] }));
         }
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::detail::Detail;
 use crate::source::Source;
 use netloom_record::{Existing, Outcome};
 
@@ -449,4 +450,25 @@ fn a_region_that_turns_out_to_be_empty_or_everything_is_suspicious() {
     assert!(some(2, "detail.packets: no flow began inside the region, and no packet was sent"));
     assert!(some(15, "detail.packets: no flow began outside of the region"));
     assert!(!found(6, "200us", 1).contains("detail.packets"));
+}
+
+/// A level of detail takes the place of another one, whichever is a table.
+#[test]
+fn a_region_can_be_set_over_a_level_and_a_level_over_a_region() {
+    let hosts = |numbers: &[u32]| {
+        let hosts = numbers.iter().map(|&host| netloom_workload::HostName::Number(host)).collect();
+        Detail::Region(netloom_workload::Region { hosts, ..Default::default() })
+    };
+    for (text, over, expected) in [
+        ("detail = { packets = { hosts = [1, 2] } }", "detail=flow", Detail::Flow),
+        ("detail = { packets = { hosts = [1, 2] } }", "detail=packets", Detail::Packets),
+        ("detail = \"flow\"", "detail={packets={hosts=[3]}}", hosts(&[3])),
+        ("detail = \"flow\"", "detail.packets.hosts=[3, 4]", hosts(&[3, 4])),
+        ("", "detail.packets.hosts=[5]", hosts(&[5])),
+        ("detail = { packets = { hosts = [1, 2] } }", "detail.packets.hosts=[6]", hosts(&[6])),
+    ] {
+        let mut document = document(text);
+        crate::document::apply_override(&mut document, over).unwrap();
+        assert_eq!(Scenario::read(&document).unwrap().detail, expected, "{text} {over}");
+    }
 }
