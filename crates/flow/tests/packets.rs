@@ -10,11 +10,11 @@ use netloom_topology::Network;
 use netloom_transport::{Reliability, Transport};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{
-    Algorithm, AllToAll, Collective, GpuCollective, Idle, Incast, Job, JobPlacement, NicSelection, Pattern,
-    Plan, PlanContext, ScaleUp, ScaleUpWiring, Servers, Wiring, Workload, add_jobs,
+    Algorithm, AllToAll, Collective, GpuCollective, Incast, Job, JobPlacement, NicSelection, Pattern,
+    PlanContext, ScaleUp, ScaleUpWiring, Servers, Wiring, Workload,
 };
 use support::common::*;
-use support::{flow_by_flow, free};
+use support::{flow_by_flow, free, laid};
 
 fn mean_slowdown(records: &Records) -> f64 {
     let slowdown = |flow| fct(flow).0 as f64 / flow.ideal_fct.0 as f64;
@@ -48,24 +48,7 @@ fn a_divided_permutation_has_the_network_for_itself() {
 }
 
 fn job(name: &str, ranks: u32, workload: Pattern) -> Job {
-    Job {
-        name: name.to_owned(),
-        workload,
-        ranks: Some(ranks),
-        placement: JobPlacement::Packed,
-        share: false,
-        start: Time::ZERO,
-        start_jitter: Time::ZERO,
-        repetitions: 2,
-        class: 0,
-        stragglers: Vec::new(),
-    }
-}
-
-fn laid(network: &Network, jobs: &[Job]) -> Plan {
-    let context = PlanContext::new(1);
-    let plan = Workload::new(Pattern::Idle(Idle::default())).plan(network, &context).unwrap();
-    add_jobs(plan, jobs, network, &context).unwrap()
+    Job { ranks: Some(ranks), repetitions: 2, ..support::job(name, JobPlacement::Packed, workload) }
 }
 
 /// Collectives in which no two messages share a link take as long as packet by packet, rank by rank: to the picosecond where no ACKs take their part of the links.

@@ -13,12 +13,12 @@ use netloom_transport::Congestion;
 use netloom_transport::congestion::fixed_window::FixedWindow;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{
-    Algorithm, Collective, HostName, Idle, Job, JobPlacement, Mix, Options, Part, Pattern, Permutation, Plan,
-    PlanContext, Poisson, Region, Servers, Uniform, Wiring, Workload, add_jobs,
+    Algorithm, Collective, HostName, Job, JobPlacement, Mix, Options, Part, Pattern, Permutation, Plan,
+    PlanContext, Poisson, Region, Servers, Uniform, Wiring, Workload,
 };
 use proptest::prelude::*;
 use support::common::*;
-use support::{flow_by_flow, free, messages};
+use support::{flow_by_flow, free, laid, messages};
 
 fn hosts(numbers: impl IntoIterator<Item = u32>) -> Region {
     Region { hosts: numbers.into_iter().map(HostName::Number).collect(), ..Region::default() }
@@ -44,24 +44,7 @@ fn refusal(network: &Network, config: SimConfig, plan: Plan, region: &Region) ->
 }
 
 fn job(name: &str, hosts: std::ops::Range<u32>, workload: Pattern) -> Job {
-    Job {
-        name: name.to_owned(),
-        workload,
-        ranks: None,
-        placement: JobPlacement::Hosts(hosts.map(HostName::Number).collect()),
-        share: false,
-        start: Time::ZERO,
-        start_jitter: Time::ZERO,
-        repetitions: 1,
-        class: 0,
-        stragglers: Vec::new(),
-    }
-}
-
-fn laid(network: &Network, jobs: &[Job]) -> Plan {
-    let context = PlanContext::new(1);
-    let plan = Workload::new(Pattern::Idle(Idle::default())).plan(network, &context).unwrap();
-    add_jobs(plan, jobs, network, &context).unwrap()
+    support::job(name, JobPlacement::Hosts(hosts.map(HostName::Number).collect()), workload)
 }
 
 fn ring(bytes: u64) -> Pattern {

@@ -11,7 +11,7 @@ use netloom_record::Records;
 use netloom_sim::{RunError, SimConfig};
 use netloom_topology::Network;
 use netloom_units::{Bytes, Time};
-use netloom_workload::{Message, Plan};
+use netloom_workload::{Idle, Job, JobPlacement, Message, Pattern, Plan, PlanContext, Workload, add_jobs};
 
 use common::{scheme, schemes, unlimited};
 
@@ -19,6 +19,29 @@ use common::{scheme, schemes, unlimited};
 pub fn messages(network: &Network, list: &[(u32, u32, u64, u64)]) -> Plan {
     let message = |&(src, dst, bytes, start)| (src, Message::new(dst, Bytes(bytes), Time(start)));
     Plan::of_messages(network.hosts(), list.iter().map(message))
+}
+
+/// A job that runs once, by default on as many hosts as its workload says.
+pub fn job(name: &str, placement: JobPlacement, workload: Pattern) -> Job {
+    Job {
+        name: name.to_owned(),
+        workload,
+        ranks: None,
+        placement,
+        share: false,
+        start: Time::ZERO,
+        start_jitter: Time::ZERO,
+        repetitions: 1,
+        class: 0,
+        stragglers: Vec::new(),
+    }
+}
+
+/// Jobs on a network where nothing else is done.
+pub fn laid(network: &Network, jobs: &[Job]) -> Plan {
+    let context = PlanContext::new(1);
+    let plan = Workload::new(Pattern::Idle(Idle::default())).plan(network, &context).unwrap();
+    add_jobs(plan, jobs, network, &context).unwrap()
 }
 
 /// A scheme with hosts that no window limits.
