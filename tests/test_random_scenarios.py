@@ -292,32 +292,33 @@ def test_what_is_drawn_runs_alike_on_any_number_of_threads_or_is_refused(tmp_pat
     assert ran > seed / 5, "if nearly all are refused, nothing is tested"
 
 
+def ran(folder, seeds, change):
+    """Seed, summary, and whether the run was cut at a time, of each changed scenario that runs."""
+    schema = read_schema()
+    for seed in range(seeds):
+        own = folder / str(seed)
+        own.mkdir()
+        if check(schema, seed, own, change):
+            summary = json.loads((own / "one" / "summary.json").read_text())
+            yield seed, summary, "until" in (own / "drawn.toml").read_text().split("measure")[1]
+
+
 def test_flows_of_what_is_drawn_all_arrive_or_are_refused(tmp_path):
-    schema, ran = read_schema(), 0
-    for seed in range(300):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        if check(schema, seed, folder, flow_by_flow):
-            summary = json.loads((folder / "one" / "summary.json").read_text())
-            is_cut = "until" in (folder / "drawn.toml").read_text().split("measure")[1]
-            assert summary["flow_level"] and (is_cut or summary["flows"]["unfinished"] == 0), f"seed {seed}"
-            ran += 1
-    assert ran > 30, "if nearly all are refused, nothing is tested"
+    count = 0
+    for seed, summary, is_cut in ran(tmp_path, 300, flow_by_flow):
+        assert summary["flow_level"] and (is_cut or summary["flows"]["unfinished"] == 0), f"seed {seed}"
+        count += 1
+    assert count > 30, "if nearly all are refused, nothing is tested"
 
 
 def test_a_region_of_what_is_drawn_runs_alike_on_any_number_of_threads_or_is_refused(tmp_path):
-    schema, ran = read_schema(), 0
-    for seed in range(200):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        if check(schema, seed, folder, beside_a_region):
-            summary = json.loads((folder / "one" / "summary.json").read_text())
-            is_cut = "until" in (folder / "drawn.toml").read_text().split("measure")[1]
-            assert is_cut or summary["flows"]["unfinished"] == 0, f"seed {seed}"
-            assert is_cut or summary["background_flows"] <= summary["flows"]["completed"], f"seed {seed}"
-            # Of a few arrivals all may be on one side.
-            ran += 0 < summary["background_flows"] and summary["totals"]["data"]["sent"] > 0
-    assert ran > 20, "if nearly all are refused, nothing is tested"
+    count = 0
+    for seed, summary, is_cut in ran(tmp_path, 200, beside_a_region):
+        assert is_cut or summary["flows"]["unfinished"] == 0, f"seed {seed}"
+        assert is_cut or summary["background_flows"] <= summary["flows"]["completed"], f"seed {seed}"
+        # Of a few arrivals all may be on one side.
+        count += 0 < summary["background_flows"] and summary["totals"]["data"]["sent"] > 0
+    assert count > 20, "if nearly all are refused, nothing is tested"
 
 
 if __name__ == "__main__":

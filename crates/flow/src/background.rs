@@ -1,7 +1,7 @@
 //! What flows outside of a region leave of channels' rates to its packets.
 //!
-//! At any instant packets have what the flows outside do not take, and at least what one more flow would get: of n flows on a channel one part in n + 1. For
-//! in packets a region is later than in flows, and those outside may take a whole link by then.
+//! At any instant packets have what the flows outside do not take, and at least what one more flow would get: beside n flows on a channel, one part in n + 1.
+//! A region takes longer in packets than in flows, and by then flows outside may take a whole link.
 
 use std::sync::Arc;
 
@@ -169,7 +169,7 @@ impl Outside {
     }
 
     /// It takes nothing any more.
-    pub(crate) fn drop(&mut self, solver: &MaxMin, flow: u32, counted: &mut Vec<f64>, now: Time) {
+    pub(crate) fn remove(&mut self, solver: &MaxMin, flow: u32, counted: &mut Vec<f64>, now: Time) {
         for ((resource, _), counted) in solver.taken(flow).zip(counted.drain(..)) {
             self.take(resource, counted, 0.0, now);
         }

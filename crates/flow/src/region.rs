@@ -125,7 +125,7 @@ fn background(outcome: Outcome, inside: &Inside) -> Background {
     }
 }
 
-/// By channel, whether packets between hosts of the region may take it: by minimal routes those on the way between them, and else all.
+/// By channel, whether packets between hosts of the region may take it: with minimal routes the channels on these, otherwise all.
 fn wanted(stage: &Stage, inside: &Inside) -> Vec<bool> {
     let network = stage.network();
     let mut wanted = vec![false; network.channels() as usize];

@@ -440,7 +440,7 @@ impl<'a> Run<'a> {
                 let (tail, answer) = (flow.tail, flow.answer);
                 if let Some(solved) = flow.solved.take() {
                     if let (Some(outside), Some(counted)) = (&mut self.outside, &mut flow.outside) {
-                        outside.drop(&self.solver, solved, counted, self.now);
+                        outside.remove(&self.solver, solved, counted, self.now);
                     }
                     self.carried.add_flow(&self.solver, solved, self.now);
                     self.solver.remove(solved);

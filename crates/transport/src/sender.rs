@@ -437,7 +437,7 @@ impl Sender {
         self.opening.is_none() && !self.control.reacts_to_acks()
     }
 
-    /// Does for [`Self::on_ack`] and [`Self::find_losses`] where nobody asks what they say and the sender [ignores](Self::ignores_acks) it.
+    /// [`Self::on_ack`] and [`Self::find_losses`] without their results, for a sender that [ignores](Self::ignores_acks) these.
     #[inline(never)]
     pub fn on_ack_unseen(&mut self, transport: &Transport, ack: Ack) {
         debug_assert!(self.ignores_acks(), "an ACK that it reacts to");
