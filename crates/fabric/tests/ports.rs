@@ -670,6 +670,21 @@ proptest! {
     }
 }
 
+/// Where links carry no more than they can, ports that are not read hand ACKs on early under PFC: never one that a PAUSE frame would have overtaken.
+#[test]
+fn no_pause_frame_comes_too_late_for_what_was_handed_on_early() {
+    let (headroom, resume, response) = (Some(Bytes(600)), Some(Bytes(200)), ns(5));
+    proptest!(ProptestConfig::with_cases(1000), |(arrivals in arrivals(), threshold in 500..2500u64, is_shared in any::<bool>())| {
+        let buffer = Bytes(600 + threshold);
+        let fixed = Pfc { buffer, headroom, resume, response, ..Pfc::default() };
+        let (buffer, reserve) = (Bytes(5800 + 4 * threshold), Bytes(100));
+        let shared = PfcShared { buffer, reserve, alpha: 0.1, headroom, resume, response, ..PfcShared::default() };
+        let control = if is_shared { FlowControl::PfcShared(shared) } else { FlowControl::Pfc(fixed) };
+        let expected = run(&with(control.clone()), 1, &arrivals, 1000, &[], (false, true));
+        prop_assert_eq!(&expected, &run(&with(control), 1, &arrivals, 1000, &[], (true, true)));
+    });
+}
+
 #[test]
 fn a_packet_tells_the_next_node_by_which_port_it_comes() {
     let controls = [
