@@ -21,7 +21,7 @@ pub(crate) trait Ordered: Copy {
     const IS_OF_ALL: bool;
 
     /// Events by their indices, a chunk at a time.
-    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone>;
+    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone> + Clone;
 
     /// The index of the last one, if there is one.
     fn last(self) -> Option<usize>;
@@ -34,7 +34,7 @@ impl Ordered for &[Key] {
     const IS_OF_ALL: bool = true;
 
     #[inline(always)]
-    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone> {
+    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone> + Clone {
         <[_]>::chunks(self, CHUNK as usize).map(|chunk| chunk.iter().map(|&key| index(key)))
     }
 
@@ -53,7 +53,7 @@ impl Ordered for &[Key] {
 impl Ordered for &[(u64, u32)] {
     const IS_OF_ALL: bool = false;
 
-    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone> {
+    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone> + Clone {
         <[_]>::chunks(self, CHUNK as usize).map(|chunk| chunk.iter().map(|&(_, index)| index as usize))
     }
 
@@ -71,13 +71,14 @@ impl<M: Model, O: Ordered> Batch<M> for Events<'_, O, M::Payload> {
     fn run<H: Handler<M>>(self, handler: &mut H) {
         let Events { order, events, scheduler } = self;
         handler.prepare(ToPrepare { order, events });
-        for chunk in order.chunks() {
+        let mut chunks = order.chunks();
+        while let Some(mut chunk) = chunks.next() {
             scheduler.prefetch();
-            let mut chunk = chunk;
             while let Some(index) = chunk.next() {
                 if handler.looks_ahead() {
-                    // At the end of a chunk it is not worth a look.
-                    handler.expect_next(events[chunk.clone().next().unwrap_or(index)].at);
+                    let next = chunk.clone().next().or_else(|| chunks.clone().next()?.next());
+                    // What comes in one instant comes in one batch.
+                    handler.expect_next(next.map_or(Time::MAX, |next| events[next].at));
                 }
                 let Event { at, source, payload, node: hint } = &mut events[index];
                 if H::SETS_TIMERS {

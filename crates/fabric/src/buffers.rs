@@ -58,17 +58,38 @@ pub(crate) enum Effect {
 
 const LOST: Admission = Admission { is_lost: true, pauses: false };
 
+/// Some ports of a node, one bit for those of each number modulo 64.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Concerned(pub(crate) u64);
+
+impl Concerned {
+    #[inline(always)]
+    fn only(port: u16) -> u64 {
+        1 << (port % 64)
+    }
+}
+
 /// Fixed thresholds.
 #[derive(Clone, Debug)]
 pub(crate) struct Fixed {
     queues: usize,
     pause_size: u16,
+    /// The largest packet.
+    packet: u64,
     /// Per port.
     thresholds: Vec<Thresholds>,
     /// Per port and queue.
     buffered: Vec<FixedAccount>,
     /// Paused queues.
-    paused: u32,
+    paused: Vec<Paused>,
+}
+
+/// A queue of a port that is paused.
+#[derive(Clone, Copy, Debug)]
+struct Paused {
+    ingress: u16,
+    /// Its place among the accounts.
+    account: usize,
 }
 
 /// A queue's account: what is asked with every packet is one comparison.
@@ -80,9 +101,17 @@ struct FixedAccount {
     most: u64,
     /// Less than this ends a pause: 0 while there is none.
     resumes_below: u64,
+    /// Where what has come since nothing was buffered leaves, as in [`Concerned`].
+    leaves_by: u64,
 }
 
 impl FixedAccount {
+    #[inline(always)]
+    fn note_port(&mut self, port: u16) {
+        let before = if self.bytes == 0 { 0 } else { self.leaves_by };
+        self.leaves_by = before | Concerned::only(port);
+    }
+
     fn is_paused(&self) -> bool {
         self.resumes_below > 0
     }
@@ -94,6 +123,29 @@ struct Thresholds {
     pause: u64,
     resume: u64,
     limit: u64,
+    /// What comes in.
+    inflow: Inflow,
+}
+
+/// How fast bytes come in by a port at most, in 2⁻⁵⁶ bytes per picosecond.
+#[derive(Clone, Copy, Debug)]
+struct Inflow(u64);
+
+impl Inflow {
+    fn of(spec: &PortSpec) -> Self {
+        let (_, rate) = spec.inward;
+        let per_picosecond = (u128::from(rate.0) << 56).div_ceil(8_000_000_000_000);
+        Inflow(u64::try_from(per_picosecond).unwrap_or(u64::MAX))
+    }
+
+    /// Most bytes of packets, of at most so many each, that arrive from now on until so much time has passed: those of one have been on their way before, and the head of another
+    /// may arrive before all of it does.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "what comes while a port is busy")]
+    fn within(self, time: Time, packet: u64) -> u64 {
+        let bytes = (u128::from(self.0) * u128::from(time.0)) >> 56;
+        (bytes as u64).saturating_add(1 + 2 * packet)
+    }
 }
 
 /// Thresholds that move with the free memory.
@@ -108,8 +160,14 @@ pub(crate) struct Shared {
     /// Shared memory, and how much of it is used.
     pool: u64,
     used: u64,
+    /// The largest packet.
+    packet: u64,
     /// Per port.
     headroom: Vec<u64>,
+    /// Per port: what comes in.
+    inflow: Vec<Inflow>,
+    /// What comes in by all ports.
+    inflow_of_all: Inflow,
     buffered: Vec<SharedAccount>,
     /// Paused queues.
     paused: u32,
@@ -143,9 +201,9 @@ impl Recur for Buffers {
         match self {
             Buffers::Uncounted => {}
             Buffers::Fixed(fixed) => {
-                let Fixed { queues: _, pause_size: _, thresholds: _, buffered, paused } = &**fixed;
-                walk.exact(*paused);
-                for &FixedAccount { bytes, most, resumes_below } in buffered {
+                let Fixed { queues: _, pause_size: _, packet: _, thresholds: _, buffered, paused } = &**fixed;
+                walk.count(paused.len());
+                for &FixedAccount { bytes, most, resumes_below, leaves_by: _ } in buffered {
                     [bytes, most, resumes_below].into_iter().for_each(|bytes| walk.exact(bytes));
                 }
             }
@@ -158,7 +216,10 @@ impl Recur for Buffers {
                     resume: _,
                     pool: _,
                     used,
+                    packet: _,
                     headroom: _,
+                    inflow: _,
+                    inflow_of_all: _,
                     buffered,
                     paused,
                 } = &**shared;
@@ -200,30 +261,71 @@ impl Buffers {
         }
     }
 
-    /// Whether a departure at one port may cause something at another.
+    /// Whether some input buffer is paused, so that a departure at one port may cause something at another.
     #[inline(always)]
-    pub(crate) fn is_ordered(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         match self {
-            Buffers::Fixed(fixed) => fixed.paused > 0,
+            Buffers::Fixed(fixed) => !fixed.paused.is_empty(),
             Buffers::Shared(shared) => shared.paused > 0,
             Buffers::Uncounted | Buffers::Credits(_) => false,
         }
     }
 
-    /// Charges a packet if that is all there is to it. Of one that `passes`, as it leaves at once, it is only said whether it could be charged: what would be counted would be taken off again.
+    /// The ports by which packets leave that are in buffers which are paused, and those by which these resume.
+    pub(crate) fn concerned_by_pauses(&self) -> Concerned {
+        let Buffers::Fixed(fixed) = self else { return Concerned(u64::MAX) };
+        let ports = fixed
+            .paused
+            .iter()
+            .map(|&Paused { ingress, account }| fixed.buffered[account].leaves_by | Concerned::only(ingress));
+        Concerned(ports.fold(0, |all, ports| all | ports))
+    }
+
+    /// Calls `each` for every buffer that is paused with the ports by which its packets leave, and how many bytes have to leave, of those that it holds now, until it resumes.
+    pub(crate) fn for_each_paused(&self, mut each: impl FnMut(Concerned, u64)) {
+        match self {
+            Buffers::Fixed(fixed) => {
+                for &Paused { account, .. } in &fixed.paused {
+                    let FixedAccount { bytes, resumes_below, leaves_by, .. } = fixed.buffered[account];
+                    each(Concerned(leaves_by), bytes + 1 - resumes_below);
+                }
+            }
+            // The threshold moves with what leaves other buffers, and any departure may end a pause.
+            Buffers::Shared(_) => each(Concerned(u64::MAX), 0),
+            Buffers::Uncounted | Buffers::Credits(_) => {}
+        }
+    }
+
+    /// Whether a port surely makes no PAUSE frame within some time from now on: none of its queues, of which it has one, is paused, and what may come in until then does not begin a pause.
+    #[inline(always)]
+    pub(crate) fn stays_quiet(&self, known: Option<Accounting>, port: usize, time: Time) -> bool {
+        if may_be(Accounting::Fixed, known)
+            && let Buffers::Fixed(fixed) = self
+        {
+            fixed.stays_quiet(port, time)
+        } else if may_be(Accounting::Shared, known)
+            && let Buffers::Shared(shared) = self
+        {
+            shared.stays_quiet(port, time)
+        } else {
+            true
+        }
+    }
+
+    /// Charges a packet, which leaves by a port, if that is all there is to it. Of one that `passes`, as it leaves at once, it is only said whether it could be charged: what would be counted would be taken off again.
     // The commonest first, one after the other: a jump by a table takes more.
     #[inline(always)]
     pub(crate) fn charge(
         &mut self,
         known: Option<Accounting>,
         (ingress, queue): (u16, usize),
-        size: u16,
+        (size, to): (u16, u16),
         passes: bool,
     ) -> Charge {
         if may_be(Accounting::Fixed, known)
             && let Buffers::Fixed(fixed) = self
         {
-            fixed.charge(ingress, queue, size, passes)
+            fixed.charge((ingress, queue), size, to, passes)
         } else if may_be(Accounting::Shared, known)
             && let Buffers::Shared(shared) = self
         {
@@ -234,9 +336,9 @@ impl Buffers {
     }
 
     /// Charges a packet after all departures before it have been released.
-    pub(crate) fn charge_settled(&mut self, ingress: u16, queue: usize, size: u16) -> Admission {
+    pub(crate) fn charge_settled(&mut self, (ingress, queue): (u16, usize), size: u16, to: u16) -> Admission {
         match self {
-            Buffers::Fixed(fixed) => fixed.charge_settled(ingress, queue, size),
+            Buffers::Fixed(fixed) => fixed.charge_settled((ingress, queue), size, to),
             Buffers::Shared(shared) => shared.charge_settled(ingress, queue, size),
             Buffers::Uncounted | Buffers::Credits(_) => Admission { is_lost: false, pauses: false },
         }
@@ -403,56 +505,69 @@ impl Fixed {
             let headroom = headroom(config.headroom, config.pause_size, spec, rules);
             let pause = config.buffer.0.saturating_sub(headroom);
             let resume = pause.saturating_sub(resume_offset(config.resume, rules));
-            Thresholds { pause, resume, limit: config.buffer.0 }
+            Thresholds { pause, resume, limit: config.buffer.0, inflow: Inflow::of(spec) }
         });
         let (queues, thresholds) = (rules.data_queues(), thresholds.collect::<Vec<_>>());
-        let empty = |port: &Thresholds| FixedAccount { bytes: 0, most: port.pause, resumes_below: 0 };
+        let empty =
+            |port: &Thresholds| FixedAccount { bytes: 0, most: port.pause, resumes_below: 0, leaves_by: 0 };
         Fixed {
             queues,
             pause_size: wire_size(config.pause_size),
+            packet: rules.packet,
             buffered: thresholds.iter().flat_map(|port| std::iter::repeat_n(empty(port), queues)).collect(),
             thresholds,
-            paused: 0,
+            paused: Vec::new(),
         }
     }
 
     #[inline(always)]
-    fn charge(&mut self, ingress: u16, queue: usize, size: u16, passes: bool) -> Charge {
+    fn stays_quiet(&self, port: usize, time: Time) -> bool {
+        let FixedAccount { bytes, most, resumes_below, .. } = self.buffered[port];
+        let more = self.thresholds[port].inflow.within(time, self.packet);
+        resumes_below == 0 && bytes.saturating_add(more) <= most
+    }
+
+    #[inline(always)]
+    fn charge(&mut self, (ingress, queue): (u16, usize), size: u16, to: u16, passes: bool) -> Charge {
         let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
         let after = buffered.bytes + u64::from(size);
         if after > buffered.most {
             return Charge::ReachesThreshold;
         }
         if !passes {
+            buffered.note_port(to);
             buffered.bytes = after;
         }
         Charge::Fits
     }
 
-    fn charge_settled(&mut self, ingress: u16, queue: usize, size: u16) -> Admission {
-        let Thresholds { pause, resume, limit } = self.thresholds[usize::from(ingress)];
-        let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
+    fn charge_settled(&mut self, (ingress, queue): (u16, usize), size: u16, to: u16) -> Admission {
+        let Thresholds { pause, resume, limit, .. } = self.thresholds[usize::from(ingress)];
+        let account = usize::from(ingress) * self.queues + queue;
+        let buffered = &mut self.buffered[account];
         let after = buffered.bytes + u64::from(size);
         if after > limit {
             return LOST;
         }
+        buffered.note_port(to);
         buffered.bytes = after;
         let pauses = after > pause && !buffered.is_paused();
         if pauses {
             (buffered.most, buffered.resumes_below) = (limit, resume + 1);
-            self.paused += 1;
+            self.paused.push(Paused { ingress, account });
         }
         Admission { is_lost: false, pauses }
     }
 
     #[inline(always)]
     fn release(&mut self, ingress: u16, queue: usize, size: u16) -> bool {
-        let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
+        let account = usize::from(ingress) * self.queues + queue;
+        let buffered = &mut self.buffered[account];
         buffered.bytes -= u64::from(size);
         let resumes = buffered.bytes < buffered.resumes_below;
         if resumes {
             (buffered.most, buffered.resumes_below) = (self.thresholds[usize::from(ingress)].pause, 0);
-            self.paused -= 1;
+            self.paused.retain(|paused| paused.account != account);
         }
         resumes
     }
@@ -482,6 +597,9 @@ impl Shared {
             resume: resume_offset(config.resume, rules),
             pool: config.buffer.0.saturating_sub(Self::taken(config, specs, rules)),
             used: 0,
+            packet: rules.packet,
+            inflow: specs.iter().map(Inflow::of).collect(),
+            inflow_of_all: Inflow(specs.iter().map(|spec| Inflow::of(spec).0).fold(0, u64::saturating_add)),
             headroom: specs
                 .iter()
                 .map(|spec| headroom(config.headroom, config.pause_size, spec, rules))
@@ -494,6 +612,16 @@ impl Shared {
     /// What a queue may take from the pool when so much of it is used.
     fn threshold(&self, used: u64) -> u64 {
         ((self.pool - used) * self.alpha) >> 20
+    }
+
+    #[inline(always)]
+    fn stays_quiet(&self, port: usize, time: Time) -> bool {
+        let SharedAccount { bytes, headroom, is_paused } = self.buffered[port];
+        let bytes = bytes.saturating_add(self.inflow[port].within(time, self.packet));
+        let shared = bytes.saturating_sub(self.reserve);
+        let packets = self.packet * self.inflow.len() as u64;
+        let used = self.used.saturating_add(self.inflow_of_all.within(time, packets));
+        !is_paused && headroom == 0 && used <= self.pool && (shared == 0 || shared < self.threshold(used))
     }
 
     /// Charges a packet that stays below the threshold even if nothing has left since the ports were last advanced. In that case the
@@ -609,9 +737,10 @@ mod tests {
         let fixed = Fixed {
             queues: 1,
             pause_size: 64,
-            thresholds: vec![Thresholds { pause: 1000, resume: 500, limit: 2000 }],
-            buffered: vec![FixedAccount { bytes: 0, most: 1000, resumes_below: 0 }],
-            paused: 0,
+            packet: 600,
+            thresholds: vec![Thresholds { pause: 1000, resume: 500, limit: 2000, inflow: Inflow(0) }],
+            buffered: vec![FixedAccount { bytes: 0, most: 1000, resumes_below: 0, leaves_by: 0 }],
+            paused: Vec::new(),
         };
         // Above its reserve of 100 a queue may take half of what is left of 3000: 1000 at most.
         let shared = Shared {
@@ -622,20 +751,23 @@ mod tests {
             resume: 0,
             pool: 3000,
             used: 0,
+            packet: 600,
             headroom: vec![0],
+            inflow: vec![Inflow(0)],
+            inflow_of_all: Inflow(0),
             buffered: vec![SharedAccount::default()],
             paused: 0,
         };
         for mut buffers in [Buffers::Fixed(Box::new(fixed)), Buffers::Shared(Box::new(shared))] {
-            let fits = [true, true, false, true].map(|passes| buffers.charge(None, (0, 0), 600, passes));
+            let fits = [true, true, false, true].map(|passes| buffers.charge(None, (0, 0), (600, 1), passes));
             assert_eq!(fits, [Charge::Fits, Charge::Fits, Charge::Fits, Charge::ReachesThreshold]);
             // It leaves the account as it was, and another packet of 400 fits.
             assert_eq!(buffers.on_departure(None, (Time(9), 600), true, Some((0, 0)), (1, 0)), Effect::None);
-            assert_eq!(buffers.charge(None, (0, 0), 400, false), Charge::Fits);
-            assert_eq!(buffers.charge(None, (0, 0), 200, false), Charge::ReachesThreshold);
+            assert_eq!(buffers.charge(None, (0, 0), (400, 1), false), Charge::Fits);
+            assert_eq!(buffers.charge(None, (0, 0), (200, 1), false), Charge::ReachesThreshold);
             // One that has been counted makes room.
             assert_eq!(buffers.on_departure(None, (Time(9), 600), false, Some((0, 0)), (1, 0)), Effect::None);
-            assert_eq!(buffers.charge(None, (0, 0), 200, false), Charge::Fits);
+            assert_eq!(buffers.charge(None, (0, 0), (200, 1), false), Charge::Fits);
         }
     }
 
@@ -651,7 +783,10 @@ mod tests {
                 resume: 2000,
                 pool: 100_000,
                 used: 40_000,
+                packet: 1000,
                 headroom: vec![0],
+                inflow: vec![Inflow(0)],
+                inflow_of_all: Inflow(0),
                 buffered: vec![SharedAccount { bytes: 1000 + shared + 1000, headroom: 0, is_paused: true }],
                 paused: 1,
             };

@@ -47,6 +47,6 @@ pub use queue::Queue;
 pub use round_robin::RoundRobin;
 pub use rules::{
     Accounting, Anything, CreditsOfQueues, Known, PlainCredits, PlainPfc, PlainPfcShared, Rules,
-    UnreadCredits,
+    UnreadCredits, UnreadPfc, UnreadPfcShared,
 };
 pub use telemetry::{Stamp, Telemetry};

@@ -42,9 +42,11 @@ pub enum Accounting {
 pub trait Known {
     /// [`Rules::has_plain_queues`]; `false`: it is not known.
     const HAS_PLAIN_QUEUES: bool = false;
-    /// How switches count; none: it is not known.
+    /// How switches count, and packets do not [wait at their inputs](Rules::may_wait_at_inputs); none: it is not known.
     const ACCOUNTING: Option<Accounting> = None;
-    /// Nothing goes before control packets, as credits go beside the data, and the loads of the switch's ports are not read before the run is over: what waits may be handed on early.
+    /// What happens at a port never concerns another one, but at switches of which links are cut: nothing is paused.
+    const IS_NEVER_ENTANGLED: bool = matches!(Self::ACCOUNTING, Some(Accounting::Credits));
+    /// The loads of the switch's ports are not read before the run is over: a control packet before which nothing goes may be handed on early.
     const HANDS_ON_EARLY: bool = false;
 }
 
@@ -56,9 +58,17 @@ pub struct Anything;
 #[derive(Debug)]
 pub struct PlainPfc;
 
+/// The same, and nothing reads the loads of ports.
+#[derive(Debug)]
+pub struct UnreadPfc;
+
 /// One data queue, under PFC with a shared buffer.
 #[derive(Debug)]
 pub struct PlainPfcShared;
+
+/// The same, and nothing reads the loads of ports.
+#[derive(Debug)]
+pub struct UnreadPfcShared;
 
 /// One data queue, under credits.
 #[derive(Debug)]
@@ -79,9 +89,21 @@ impl Known for PlainPfc {
     const ACCOUNTING: Option<Accounting> = Some(Accounting::Fixed);
 }
 
+impl Known for UnreadPfc {
+    const HAS_PLAIN_QUEUES: bool = true;
+    const ACCOUNTING: Option<Accounting> = Some(Accounting::Fixed);
+    const HANDS_ON_EARLY: bool = true;
+}
+
 impl Known for PlainPfcShared {
     const HAS_PLAIN_QUEUES: bool = true;
     const ACCOUNTING: Option<Accounting> = Some(Accounting::Shared);
+}
+
+impl Known for UnreadPfcShared {
+    const HAS_PLAIN_QUEUES: bool = true;
+    const ACCOUNTING: Option<Accounting> = Some(Accounting::Shared);
+    const HANDS_ON_EARLY: bool = true;
 }
 
 impl Known for PlainCredits {
@@ -284,6 +306,12 @@ impl Rules {
             FlowControl::PfcShared(_) => Some(Accounting::Shared),
             FlowControl::Credits(_) => Some(Accounting::Credits),
         }
+    }
+
+    /// Whether output queues are bounded although no packet is lost, so that one may have to wait at its input.
+    #[inline(always)]
+    pub fn may_wait_at_inputs(&self) -> bool {
+        self.is_lossless && self.buffer != u64::MAX
     }
 
     /// Whether flow control keeps data packets from being lost.

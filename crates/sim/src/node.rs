@@ -6,8 +6,8 @@ use netloom_engine::{
     Batch, DRIVER, Due, DynScheduler, Handler, Hint, Model, NodeIndex, Scheduler, Unhandled,
 };
 use netloom_fabric::{
-    Accounting, Anything, CreditsOfQueues, Packet, PlainCredits, PlainPfc, PlainPfcShared, Ports,
-    UnreadCredits,
+    Accounting, Anything, CreditsOfQueues, Packet, PlainCredits, PlainPfc, PlainPfcShared, Ports, Rules,
+    UnreadCredits, UnreadPfc, UnreadPfcShared,
 };
 use netloom_topology::NodeId;
 use netloom_units::Time;
@@ -36,13 +36,19 @@ macro_rules! by_flow_control {
         )
     };
     (@ $rules:expr, $Q:ident => $run:expr, $($rule:pat => $Known:ty,)+) => {
-        match ($rules.has_plain_queues(), $rules.accounting()) {
+        match ($rules.has_plain_queues(), known_accounting($rules)) {
             $($rule => {
                 type $Q = KeepsAll<$Known>;
                 $run
             })+
         }
     };
+}
+
+/// How input buffers are accounted, where packets do not wait at them.
+#[inline(always)]
+fn known_accounting(rules: &Rules) -> Option<Accounting> {
+    rules.accounting().filter(|_| !rules.may_wait_at_inputs())
 }
 
 /// Runs what a switch does for the [`Queueing`] of the rules, whose name in it is `$Q`. Without what is known of flow control, which would be code for what is rarely run.
@@ -348,7 +354,7 @@ impl<Q: Queueing> Handler<World> for AtSwitch<'_, Q> {
 
     #[inline(always)]
     fn looks_ahead(&self) -> bool {
-        Q::IS_LOSSLESS && (Q::MAY_HAVE_TURNS || self.switch.ports.is_entangled())
+        Q::IS_LOSSLESS && (Q::MAY_HAVE_TURNS || !Q::IS_NEVER_ENTANGLED && self.switch.ports.is_entangled())
     }
 
     #[inline(always)]
@@ -501,14 +507,18 @@ fn run_host_batch(world: &World, host: &mut Host, id: NodeIndex, batch: impl Bat
 fn run_other_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     match node {
         Node::Switch(switch) => match switch.duties {
-            Duties::Lossless
-                if world.rules.has_plain_queues()
-                    && world.rules.accounting() == Some(Accounting::Credits) =>
-            {
-                run_switch_batch::<KeepsAll<UnreadCredits>>(world, switch, id, batch)
-            }
+            Duties::Lossless if world.rules.has_plain_queues() => match known_accounting(&world.rules) {
+                Some(Accounting::Fixed) => run_switch_batch::<KeepsAll<UnreadPfc>>(world, switch, id, batch),
+                Some(Accounting::Shared) => {
+                    run_switch_batch::<KeepsAll<UnreadPfcShared>>(world, switch, id, batch)
+                }
+                Some(Accounting::Credits) => {
+                    run_switch_batch::<KeepsAll<UnreadCredits>>(world, switch, id, batch)
+                }
+                None => run_switch_batch::<KeepsAll<Anything>>(world, switch, id, batch),
+            },
             Duties::Lossless | Duties::LosslessObserved => {
-                by_flow_control!(world.rules, Q => run_switch_batch::<Q>(world, switch, id, batch))
+                by_flow_control!(&world.rules, Q => run_switch_batch::<Q>(world, switch, id, batch))
             }
             Duties::Trims => run_switch_batch::<Trims<false>>(world, switch, id, batch),
             Duties::TrimsObserved => run_switch_batch::<Trims<true>>(world, switch, id, batch),
@@ -518,7 +528,7 @@ fn run_other_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Ba
                 false => run_switch_batch::<Drops<true, false>>(world, switch, id, batch),
             },
             Duties::Routes if world.rules.is_lossless() => {
-                by_flow_control!(world.rules, Q => run_routes_batch::<Q>(world, switch, id, batch))
+                by_flow_control!(&world.rules, Q => run_routes_batch::<Q>(world, switch, id, batch))
             }
             Duties::Routes => by_queueing!(world.rules, Q => run_routes_batch::<Q>(world, switch, id, batch)),
             Duties::Plain | Duties::Special => run_rare_batch(world, node, id, batch),

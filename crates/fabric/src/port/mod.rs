@@ -300,6 +300,11 @@ impl Port {
         self.occupied & !self.paused
     }
 
+    /// The fewest picoseconds that a byte of what it sends may take from now on; 0 where that is not known.
+    pub(crate) fn least_pace(&self) -> u64 {
+        if self.watch_from == Time::MAX { u64::from(self.pace.take_whole(1)) } else { 0 }
+    }
+
     /// A packet comes to wait in a queue.
     #[inline(always)]
     pub(crate) fn note_arrival(&mut self, size: u16, queue: usize, now: Time) {

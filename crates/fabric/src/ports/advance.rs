@@ -9,7 +9,7 @@ use crate::rules::Rules;
 impl Ports {
     /// Starts every transmission of one port that begins before `until`.
     ///
-    /// While an input buffer is paused or a packet waits at its input, [`Self::settle_if_ordered`] must have brought all ports there.
+    /// While an input buffer is paused or a packet waits at its input, [`Self::settle`] must have been called for that instant.
     #[inline(always)]
     pub fn advance_port(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
         let state = &self.ports[usize::from(port)];
@@ -65,9 +65,7 @@ impl Ports {
         reason = "a node has at most 65,535 ports: NetworkBuilder::build"
     )]
     pub fn advance(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) -> Option<Time> {
-        if self.is_ordered {
-            self.advance_in_order(until, rules, wire);
-        }
+        self.settle(until, rules, wire);
         let mut next = Time::MAX;
         for word in 0..self.waiting.len() {
             let mut bits = self.waiting[word];

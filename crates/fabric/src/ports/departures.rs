@@ -49,17 +49,6 @@ impl Departures {
         self.find_first();
     }
 
-    /// A port begins to send next at an instant that is not later than what it was before.
-    #[inline(always)]
-    pub(super) fn set_earlier(&mut self, port: usize, at: Time) {
-        let (place, first) = (port % GROUP, &mut self.firsts[port / GROUP]);
-        self.groups[port / GROUP][place] = at;
-        if (at, place) < *first {
-            *first = (at, place);
-            self.first = self.first.min((at, port));
-        }
-    }
-
     /// The port that begins to send first, if that is before `until`.
     #[inline(always)]
     pub(super) fn first_before(&self, until: Time) -> Option<usize> {
@@ -109,10 +98,7 @@ mod tests {
             for (port, at) in changes {
                 // 5: nothing is ready.
                 let at = if at == 5 { Time::MAX } else { Time(at) };
-                match at <= expected[port % ports] {
-                    true => departures.set_earlier(port % ports, at),
-                    false => departures.set(port % ports, at),
-                }
+                departures.set(port % ports, at);
                 expected[port % ports] = at;
                 let first = (0..ports).map(|port| (expected[port], port)).min().unwrap();
                 let first = (first.0 < Time(until)).then_some(first.1);

@@ -11,7 +11,7 @@ use crate::faults::DropCause;
 use crate::packet::{NO_INGRESS, Packet};
 use crate::port::{Fate, Port, PortQueue, Wire};
 use crate::queues::Queues;
-use crate::rules::{Accounting, Anything, CONTROL, DATA, Known};
+use crate::rules::{Accounting, Anything, CONTROL, DATA, Known, LINK};
 
 /// What keeps a port's queues from overflowing, as far as a packet that comes has to know.
 pub(super) trait Admission {
@@ -42,6 +42,12 @@ pub(super) trait Admission {
     #[inline(always)]
     fn may_take_turn(&self) -> bool {
         false
+    }
+
+    /// Whether nothing can come before a control packet that begins when the port is free.
+    #[inline(always)]
+    fn stays_first(&self, _: &Output<'_, impl Wire>) -> bool {
+        true
     }
 
     /// Finds room for a packet that has to wait, and marks it. Returns its queue, which is another one if it has been trimmed, or what else became of it.
@@ -121,9 +127,10 @@ impl<const HANDS_ON_EARLY: bool> Admission for Lossless<HANDS_ON_EARLY> {
         passes: bool,
     ) -> bool {
         // A control packet is not looked at for it.
-        let Transmitter { has_plain_queues, accounting, at, .. } = &output.transmitter;
+        let Transmitter { index, has_plain_queues, accounting, at, .. } = &output.transmitter;
         let (from, accounting) = (queue_in(packet, *has_plain_queues || queue < DATA, at.rules), *accounting);
-        fits(output.transmitter.buffers, accounting, packet, (from, queue), passes)
+        let to = (*index, queue);
+        fits(output.transmitter.buffers, accounting, packet, (from, to), passes)
     }
 
     #[inline(always)]
@@ -134,6 +141,14 @@ impl<const HANDS_ON_EARLY: bool> Admission for Lossless<HANDS_ON_EARLY> {
     #[inline(always)]
     fn may_take_turn(&self) -> bool {
         self.is_alone
+    }
+
+    #[inline(always)]
+    fn stays_first(&self, output: &Output<'_, impl Wire>) -> bool {
+        let Transmitter { port, index, accounting, buffers, at, .. } = &output.transmitter;
+        *accounting == Some(Accounting::Credits)
+            || port.occupied >> LINK & 1 == 0
+                && buffers.stays_quiet(*accounting, *index, port.free_at - at.now)
     }
 
     #[inline(always)]
@@ -149,18 +164,20 @@ impl<const HANDS_ON_EARLY: bool> Admission for Lossless<HANDS_ON_EARLY> {
     }
 }
 
-/// Charges the input buffer by which a packet came, that of data queue `from` (from 0), if any counts it, or only looks whether it could if the packet `passes`. It leaves by `queue`. `false`: what follows from that is still to be done.
+/// Charges the input buffer by which a packet came, that of data queue `from` (from 0), if any counts it, or only looks whether it could if the packet `passes`. It leaves by a port and `queue`. `false`: what follows from that is still to be done.
 #[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "a node has at most 65,535 ports: NetworkBuilder::build")]
 fn fits(
     buffers: &mut Buffers,
     accounting: Option<Accounting>,
     packet: &Packet,
-    (from, queue): (usize, usize),
+    (from, (port, queue)): (usize, (usize, usize)),
     passes: bool,
 ) -> bool {
     queue < DATA
         || packet.ingress == NO_INGRESS
-        || buffers.charge(accounting, (packet.ingress, from), packet.size, passes) == Charge::Fits
+        || buffers.charge(accounting, (packet.ingress, from), (packet.size, port as u16), passes)
+            == Charge::Fits
 }
 
 /// The same where what happens at one port may concern others, which have all come to this instant.
@@ -359,15 +376,15 @@ impl Ports {
         random: &mut impl Rng,
         at: At<'_, impl Wire>,
     ) -> Fate {
-        match self.is_entangled {
-            true => self.enqueue_entangled((to, next), packet, random, at),
+        match !K::IS_NEVER_ENTANGLED && self.is_entangled() && self.is_together(at.now, next) {
+            true => self.enqueue_together((to, next), packet, random, at),
             false => self.enqueue_apart::<K>((to, next), packet, random, at),
         }
     }
 
-    /// [`Self::enqueue_lossless`] while ports are [entangled](Self::is_entangled).
+    /// [`Self::enqueue_lossless`] where a packet concerned [more than the port](Self::is_together) by which it leaves until ports were [settled](Self::settle).
     #[inline(always)]
-    pub fn enqueue_entangled(
+    pub fn enqueue_together(
         &mut self,
         (to, next): (PortQueue, Time),
         packet: &mut Packet,
@@ -377,7 +394,7 @@ impl Ports {
         self.enqueue_in_order(to.to_bits(), next, packet, random, &mut at.again())
     }
 
-    /// [`Self::enqueue_lossless`] where a packet concerns only the port by which it leaves, as ports are not [entangled](Self::is_entangled).
+    /// [`Self::enqueue_lossless`] where a packet concerns [only the port](Self::is_together) by which it leaves.
     #[inline(always)]
     pub fn enqueue_apart<K: Known>(
         &mut self,
@@ -386,7 +403,8 @@ impl Ports {
         random: &mut impl Rng,
         mut at: At<'_, impl Wire>,
     ) -> Fate {
-        debug_assert!(!self.is_host && !self.is_entangled, "a switch's port by itself");
+        debug_assert!(!self.is_host && self.apart_until > at.now, "a switch's port by itself");
+        debug_assert!(!K::IS_NEVER_ENTANGLED || !self.is_entangled());
         debug_assert!(!K::HAS_PLAIN_QUEUES || at.rules.has_plain_queues());
         debug_assert!(K::ACCOUNTING.is_none() || K::ACCOUNTING == at.rules.accounting());
         let now = at.now;
@@ -406,10 +424,10 @@ impl Ports {
         if let Some(fate) = fate {
             return fate;
         }
-        self.enqueue_in_order(to.to_bits(), next, packet, random, &mut at.again())
+        self.enqueue_exactly(to.port, packet, random, &mut at.again())
     }
 
-    /// [`Self::enqueue_lossless`] while ports are ordered, as far as that alone is in the way. `to` is the [`PortQueue`] as [one number](PortQueue::to_bits), so that all arguments are in registers.
+    /// [`Self::enqueue_together`] as far as nothing but the order of what starts is in the way. `to` is the [`PortQueue`] as [one number](PortQueue::to_bits), so that all arguments are in registers.
     #[inline(never)]
     fn enqueue_in_order(
         &mut self,
@@ -421,19 +439,13 @@ impl Ports {
     ) -> Fate {
         debug_assert!(!self.is_ordered || self.first_departure(at.now).is_none(), "ports are settled");
         let to = PortQueue::from_bits(to);
-        if self.is_ordered && self.inputs.is_none() && !self.has_cuts {
-            let (queue, index) = (usize::from(to.queue), usize::from(to.port));
-            let is_idle = self.ports[index].ready() == 0;
-            let is_alone = next > at.now && self.is_first_of_its_instant(at.now);
-            let ordered = Ordered { is_charged: false, is_ordered: true };
+        if !self.is_ordered && self.inputs.is_none() {
+            let now = at.now;
+            let is_ordered = self.is_entangled() && self.is_together(now, next);
+            let ordered = Ordered { is_charged: false, is_ordered };
             let mut output = self.output(to.port, true, at.again());
-            if is_alone && output.start_alone(packet, queue, random) {
-                return Fate::Queued;
-            }
-            if let Some(fate) = output.enqueue(&ordered, packet, queue, random) {
-                if is_idle {
-                    self.note_ready(index);
-                }
+            output.start_all_before(now);
+            if let Some(fate) = output.enqueue(&ordered, packet, to.queue.into(), random) {
                 return fate;
             }
         }
@@ -455,22 +467,22 @@ impl Ports {
         if self.has_cuts && self.is_lost_to_cut(port, packet, now, rules, at.wire) {
             return Fate::Dropped;
         }
-        if !fits(&mut self.buffers, None, packet, (rules.queue_in(packet), queue), false)
-            && self.charge_exactly(packet, now, rules, at.wire) == Fate::Dropped
+        let (from, to) = (rules.queue_in(packet), (usize::from(port), queue));
+        if !fits(&mut self.buffers, None, packet, (from, to), false)
+            && self.charge_exactly(packet, port, now, rules, at.wire) == Fate::Dropped
         {
             return Fate::Dropped;
         }
         if self.inputs.is_some() && self.waits_at_input((port.into(), queue), packet, random, at.again()) {
             return Fate::Queued;
         }
-        let charged = Ordered { is_charged: true, is_ordered: self.is_ordered };
+        let is_ordered = self.is_ordered || self.buffers.is_paused();
+        let charged = Ordered { is_charged: true, is_ordered };
         let fate = self
             .output(port, true, at.again())
             .enqueue(&charged, packet, queue, random)
             .unwrap_or(Fate::Queued);
-        if self.is_ordered {
-            self.note_departure(port.into());
-        }
+        self.note_departure(port.into());
         fate
     }
 }
@@ -510,7 +522,8 @@ impl<W: Wire> Output<'_, W> {
         if A::HANDS_ON_EARLY
             && queue == CONTROL
             && (is_idle || port.occupied >> queue & 1 == 0)
-            && let Some(departure) = port.start_early(packet, now)
+            && admission.stays_first(self)
+            && let Some(departure) = self.transmitter.port.start_early(packet, now)
         {
             self.transmitter.at.wire.depart(departure);
             return Some(Fate::Queued);
@@ -530,25 +543,6 @@ impl<W: Wire> Output<'_, W> {
             }
             Err(fate) => Some(fate),
         }
-    }
-
-    /// While ports are ordered: starts the transmission of a packet that finds its port idle and its queue open, if nothing else happens at the node in this
-    /// instant, so that it would be the next one to start. Nothing follows from that at other ports, as it only passes. `false`: it cannot start so, and nothing has been done with it.
-    #[inline(always)]
-    fn start_alone(&mut self, packet: &mut Packet, queue: usize, random: &mut impl Rng) -> bool {
-        let lossless = Lossless::<false> { is_alone: true };
-        let port = &*self.transmitter.port;
-        let may_start = port.free_at <= self.transmitter.at.now
-            && port.ready() == 0
-            && lossless.starts_at_once(port, queue);
-        if !may_start || !lossless.charge(self, packet, queue, true) {
-            return false;
-        }
-        if queue >= self.transmitter.at.rules.first_shared {
-            self.take_turn(packet, queue, random);
-        }
-        self.start_at_once(packet, queue, Origin::Passing);
-        true
     }
 
     /// Does what a packet of a queue that is served in turn passes through otherwise before it starts: it comes to wait in its queue, which is empty, and has the next turn, as no other queue has anything to send.

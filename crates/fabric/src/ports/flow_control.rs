@@ -11,22 +11,25 @@ use crate::rules::{DATA, LINK, Rules};
 
 impl Ports {
     /// Ports are advanced one by one, so the account may still hold packets that have left by now. Brings all ports here and looks again; if there is
-    /// no room even then, what begins at this instant makes room, too.
+    /// no room even then, what begins at this instant makes room, too. `to`: the port by which the packet leaves.
     #[inline(never)]
     pub(super) fn charge_exactly(
         &mut self,
         packet: &Packet,
+        to: u16,
         now: Time,
         rules: &Rules,
         wire: &mut impl Wire,
     ) -> Fate {
         let (ingress, queue) = (packet.ingress, rules.queue_in(packet));
         self.advance(now, rules, wire);
-        if self.buffers.charge(None, (ingress, queue), packet.size, false) == Charge::Fits {
+        if self.buffers.charge(None, (ingress, queue), (packet.size, to), false) == Charge::Fits {
             return Fate::Queued;
         }
         self.advance(just_after(now), rules, wire);
-        let admission = self.buffers.charge_settled(ingress, queue, packet.size);
+        let admission = self.buffers.charge_settled((ingress, queue), packet.size, to);
+        // Where thresholds move, this packet may leave, and end a pause, before all else that the buffer holds.
+        self.look_again(now);
         if admission.is_lost {
             let state = &mut self.ports[usize::from(ingress)];
             let is_fault = state.faults().is_some_and(|faults| faults.came_back_full);
@@ -49,7 +52,7 @@ impl Ports {
     #[cold]
     #[inline(never)]
     pub(super) fn signal(&mut self, ingress: u16, now: Time) {
-        self.look_at_order();
+        self.look_at_order(now);
         let index = usize::from(ingress);
         if self.has_cuts && !self.may_signal(ingress, now) || self.ports[index].occupied >> LINK & 1 == 1 {
             return;
@@ -116,6 +119,7 @@ impl Ports {
 
     /// Resumes paused queues, given as bits.
     pub(super) fn resume(&mut self, port: u16, queues: u32, now: Time) {
+        self.look_again(now);
         let index = usize::from(port);
         let state = &mut self.ports[index];
         if state.ready() == 0 {

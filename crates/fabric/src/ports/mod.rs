@@ -80,10 +80,11 @@ pub struct Ports {
     dropped: Option<Box<Dropped>>,
     /// If output queues are bounded although nothing is lost: what waits at the inputs.
     inputs: Option<Box<Inputs>>,
-    /// A departure at one port may cause something at another: an input buffer is paused, a packet waits at its input, or a link is cut some time.
+    /// Any departure at one port may cause something at another: a packet waits at its input, a link is cut some time, or an input buffer is paused where packets may wait at inputs.
     is_ordered: bool,
-    /// Ports are ordered, or packets may have to wait at their inputs: what comes concerns more than the port by which it leaves.
-    is_entangled: bool,
+    /// No departure before this instant causes anything at another port. [`Time::ZERO`] while ports are ordered or packets may have to wait at their inputs; [`Time::MAX`] if
+    /// these are not, and no input buffer is paused.
+    apart_until: Time,
     /// The ports in order of their next departures. Made when ports are ordered for the first time, and right while they are.
     departures: Option<Box<Departures>>,
     /// Under flow control: the link of some port is cut some time.
@@ -104,7 +105,7 @@ impl Ports {
             dropped,
             inputs,
             is_ordered,
-            is_entangled: _,
+            apart_until: _,
             departures: _,
             has_cuts,
             is_host: _,
@@ -146,6 +147,9 @@ impl Ports {
             // They follow from the ports.
             self.is_ordered = false;
             self.order();
+        } else {
+            // Until when they are apart was found out some time before; to find it out again is always right.
+            self.look_again(now);
         }
     }
 
@@ -156,12 +160,12 @@ impl Ports {
         let count = specs.len();
         let service = ServiceState { round_robin: RoundRobin::new(rules.quanta.len()), control_sent: 0 };
         let service = if rules.first_scheduled < rules.queues { vec![service; count] } else { Vec::new() };
-        let is_bounded = rules.is_lossless && !is_host && rules.buffer != u64::MAX;
-        let inputs = is_bounded.then(|| Box::new(Inputs::new(count, rules.data_queues(), rules.buffer)));
+        let inputs = (!is_host && rules.may_wait_at_inputs())
+            .then(|| Box::new(Inputs::new(count, rules.data_queues(), rules.buffer)));
         let is_cut = |spec: &PortSpec| spec.faults.as_ref().is_some_and(|faults| faults.has_cuts());
         let has_cuts = rules.is_lossless && specs.iter().any(is_cut);
         let mut ports = Ports {
-            is_entangled: inputs.is_some(),
+            apart_until: if inputs.is_some() { Time::ZERO } else { Time::MAX },
             inputs,
             is_ordered: false,
             departures: None,

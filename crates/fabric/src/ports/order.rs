@@ -1,5 +1,7 @@
 //! What happens at one port and concerns another one of the node, so that ports are advanced together, in order of time: departures that
 //! end the pause of an input buffer, and packets that wait at their inputs because the output queue they want is full.
+//!
+//! A pause ends when enough bytes have left the buffer, which takes time. Before that ports are advanced one by one, as if nothing were paused.
 
 use netloom_units::Time;
 use rand::Rng;
@@ -7,24 +9,112 @@ use rand::Rng;
 use super::departures::Departures;
 use super::enqueue::{join, note_waiting};
 use super::{At, Ports, just_after};
-use crate::buffers::Effect;
+use crate::buffers::{Concerned, Effect};
 use crate::packet::{NO_INGRESS, Packet, PacketKind};
-use crate::port::Wire;
-use crate::rules::Rules;
+use crate::port::{Port, Wire};
+use crate::rules::{DATA, Rules};
+
+/// An instant that does not come.
+const NEVER: Time = Time(u64::MAX - 1);
 
 impl Ports {
-    /// Whether what comes concerns more than the port by which it leaves: what one port does may concern another, so that they are advanced together, or packets
-    /// may have to wait at their inputs.
+    /// Whether what comes may concern more than the port by which it leaves: an input buffer is paused, or packets may have to wait at their inputs.
     #[inline(always)]
     pub fn is_entangled(&self) -> bool {
-        self.is_entangled
+        self.apart_until != Time::MAX
     }
 
-    /// Brings all ports to `now`, if what one of them does could concern another.
-    #[inline]
-    pub fn settle_if_ordered(&mut self, now: Time, rules: &Rules, wire: &mut impl Wire) {
-        if self.is_ordered && self.first_departure(now).is_some() {
-            self.advance_in_order(now, rules, wire);
+    /// Whether what comes at `now` concerns more than the port by which it leaves, while ports are [entangled](Self::is_entangled): what a port begins to send then may concern another, or
+    /// something else comes before `next` is over, so that all of it takes part in the choice of what starts.
+    #[inline(always)]
+    pub fn is_together(&self, now: Time, next: Time) -> bool {
+        now >= self.apart_until || next <= now
+    }
+
+    /// Starts every transmission that begins before `until` and could concern another port than its own.
+    #[inline(always)]
+    pub fn settle(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        if self.apart_until < until {
+            self.settle_together(until, rules, wire);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_together(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        if self.is_ordered {
+            return self.advance_in_order(until, rules, wire);
+        }
+        if self.inputs.is_some() {
+            return;
+        }
+        while self.apart_until < until.min(NEVER) {
+            let (from, concerned) = (self.apart_until, self.buffers.concerned_by_pauses());
+            self.start_apart(from, concerned, rules, wire);
+            self.start_together(from, concerned, rules, wire);
+            if self.is_entangled() {
+                self.apart_until = self.first_resumption(rules);
+            }
+        }
+    }
+
+    /// Starts every transmission of some ports that begins before `until`, port by port.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
+    fn start_apart(&mut self, until: Time, Concerned(ports): Concerned, rules: &Rules, wire: &mut impl Wire) {
+        for word in 0..self.waiting.len() {
+            let mut bits = self.waiting[word] & ports;
+            while bits != 0 {
+                let index = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                self.advance_under_flow_control(index as u16, until, rules, wire);
+            }
+        }
+    }
+
+    /// Starts every transmission of some ports that begins at an instant to which they have come, in the order of ports.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
+    fn start_together(
+        &mut self,
+        now: Time,
+        Concerned(ports): Concerned,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) {
+        let mut word = 0;
+        while word < self.waiting.len() {
+            let mut bits = self.waiting[word] & ports;
+            word += 1;
+            while bits != 0 {
+                let index = (word - 1) * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                if self.departure(index) <= now && self.start_ordered(index as u16, rules, wire) {
+                    // A frame may go before what was next.
+                    word = 0;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Before which instant no input buffer that is paused can resume, if no port is resumed.
+    fn first_resumption(&self, rules: &Rules) -> Time {
+        let mut first = NEVER;
+        self.buffers.for_each_paused(|leaves_by, excess| {
+            first = first.min(when_sent(excess, leaves_by, &self.ports, &self.waiting, rules));
+        });
+        first
+    }
+
+    /// Something has changed at `now` by which a buffer may resume earlier than was foreseen.
+    #[inline(always)]
+    pub(super) fn look_again(&mut self, now: Time) {
+        if self.is_entangled() {
+            self.apart_until = self.apart_until.min(now);
         }
     }
 
@@ -36,7 +126,9 @@ impl Ports {
         reason = "a node has at most 65,535 ports: NetworkBuilder::build"
     )]
     pub(super) fn advance_in_order(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) {
-        while let Some(port) = self.first_departure(until) {
+        while self.is_ordered
+            && let Some(port) = self.first_departure(until)
+        {
             self.start_ordered(port as u16, rules, wire);
         }
     }
@@ -55,12 +147,6 @@ impl Ports {
         first
     }
 
-    /// Whether no port that has something ready begins to send at `now` or before, while ports are ordered.
-    #[inline(always)]
-    pub(super) fn is_first_of_its_instant(&self, now: Time) -> bool {
-        self.first_departure(just_after(now)).is_none()
-    }
-
     /// When a port begins to send next; [`Time::MAX`] if nothing is ready there.
     #[inline(always)]
     fn departure(&self, index: usize) -> Time {
@@ -71,28 +157,19 @@ impl Ports {
     /// What a port has ready, or when it will be free, has changed while ports may be ordered.
     #[inline(always)]
     pub(super) fn note_departure(&mut self, index: usize) {
-        let at = self.departure(index);
-        if let Some(departures) = &mut self.departures {
-            departures.set(index, at);
+        if self.is_ordered {
+            let at = self.departure(index);
+            if let Some(departures) = &mut self.departures {
+                departures.set(index, at);
+            }
         }
     }
 
-    /// [`Self::note_departure`] of a port at which nothing was ready.
+    /// Starts the next transmission of a port that has one ready, while what it does may concern others. Returns whether it makes a PAUSE frame.
     #[inline(always)]
-    pub(super) fn note_ready(&mut self, index: usize) {
-        let at = self.departure(index);
-        if let Some(departures) = &mut self.departures {
-            departures.set_earlier(index, at);
-        }
-    }
-
-    /// Starts the next transmission of a port that has one ready, while ports are ordered.
-    #[inline(always)]
-    pub(super) fn start_ordered(&mut self, port: u16, rules: &Rules, wire: &mut impl Wire) {
+    pub(super) fn start_ordered(&mut self, port: u16, rules: &Rules, wire: &mut impl Wire) -> bool {
         let at = self.ports[usize::from(port)].free_at;
         let mut output = self.output(port, true, At::new(at, rules, wire));
-        // Ports that are ordered queue all that waits.
-        output.transmitter.hands_on_early = false;
         let effect = output.start_next();
         self.note_departure(port.into());
         if let Effect::Resumes(ingress) = effect {
@@ -101,18 +178,25 @@ impl Ports {
         if self.inputs.is_some() {
             self.move_in(at, rules);
         }
+        effect != Effect::None
     }
 
-    /// Looks again at whether ports are ordered.
-    pub(super) fn look_at_order(&mut self) {
-        let waits = self.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty());
-        match self.has_cuts || self.buffers.is_ordered() || waits {
-            true => self.order(),
-            false => {
-                self.is_ordered = false;
-                self.is_entangled = self.inputs.is_some();
-            }
+    /// Looks again at whether ports are ordered, and until when they are apart.
+    pub(super) fn look_at_order(&mut self, now: Time) {
+        let is_paused = self.buffers.is_paused();
+        let is_ordered = match &self.inputs {
+            Some(inputs) => is_paused || !inputs.is_empty(),
+            None => false,
+        };
+        if self.has_cuts || is_ordered {
+            return self.order();
         }
+        self.is_ordered = false;
+        self.apart_until = match (&self.inputs, is_paused) {
+            (Some(_), _) => Time::ZERO,
+            (None, true) => self.apart_until.min(now),
+            (None, false) => Time::MAX,
+        };
     }
 
     /// From now on ports are ordered, if they were not.
@@ -122,7 +206,7 @@ impl Ports {
         if std::mem::replace(&mut self.is_ordered, true) {
             return;
         }
-        self.is_entangled = true;
+        self.apart_until = Time::ZERO;
         let mut departures = self.departures.take();
         let all = (0..self.ports.len()).map(|port| self.departure(port));
         match &mut departures {
@@ -186,7 +270,7 @@ impl Ports {
                 true => self.lose_charged(next.port, &next.packet, now, rules),
                 false => self.append(next.port, next.queue, &next.packet, now),
             }
-            self.look_at_order();
+            self.look_at_order(now);
         }
     }
 
@@ -200,4 +284,27 @@ impl Ports {
         join(port, &mut self.queues, packet, queue, (now, Some(self.is_host)));
         self.note_departure(index);
     }
+}
+
+/// When the last one of so many bytes begins to leave at the earliest: if those of some ports that have data to send, as bits of all that have something, sent nothing else from now on.
+fn when_sent(bytes: u64, Concerned(by): Concerned, ports: &[Port], waiting: &[u64], rules: &Rules) -> Time {
+    let (mut first, mut count, mut least_pace) = (NEVER, 0, u64::MAX);
+    for (ports, &waiting) in ports.chunks(64).zip(waiting) {
+        let mut bits = waiting & by;
+        while bits != 0 {
+            let port = &ports[bits.trailing_zeros() as usize];
+            bits &= bits - 1;
+            if port.ready() >> DATA != 0 {
+                first = first.min(port.free_at);
+                least_pace = least_pace.min(port.least_pace());
+                count += 1;
+            }
+        }
+    }
+    if count == 0 {
+        return NEVER;
+    }
+    // What begins then leaves at once.
+    let rest = bytes.saturating_sub(count * rules.packet);
+    first + Time(rest / count * least_pace)
 }

@@ -91,7 +91,10 @@ impl<W: Wire> Output<'_, W> {
         }
         let queue = match transmitter.has_plain_queues {
             true => ready.trailing_zeros() as usize,
-            false => next_queue(ready, transmitter.index, queues, service, transmitter.at.rules),
+            false => {
+                let Transmitter { index, is_lossless, at, .. } = transmitter;
+                next_queue(ready, (*index, *is_lossless), queues, service, at.rules)
+            }
         };
         let Popped { packet, is_last, left } = queues.pop(transmitter.port.number(queue));
         transmitter.port.note_start(packet.size, queue, is_last);
@@ -235,7 +238,7 @@ pub(super) fn queue_in(packet: &Packet, has_plain_queues: bool, rules: &Rules) -
 #[inline(always)]
 fn next_queue(
     ready: u32,
-    index: usize,
+    (index, is_lossless): (usize, bool),
     queues: &Queues,
     service: &mut [ServiceState],
     rules: &Rules,
@@ -245,11 +248,24 @@ fn next_queue(
         return queue;
     }
     // Where control packets are counted, one queue alone has no other to wait for.
-    if ready & (ready - 1) == 0 && queue < rules.first_shared {
-        service[index].control_sent = 0;
-        return queue;
+    if ready & (ready - 1) == 0 {
+        if queue < rules.first_shared {
+            service[index].control_sent = 0;
+            return queue;
+        }
+        if is_lossless {
+            serve_alone(queue, index, queues, service, rules);
+            return queue;
+        }
     }
     schedule(ready, index, queues, service, rules)
+}
+
+/// A queue that is served in turn is the only one that has something to send, where no packets are trimmed. The rest of [`schedule_data`] takes more registers.
+#[inline(never)]
+fn serve_alone(queue: usize, index: usize, queues: &Queues, service: &mut [ServiceState], rules: &Rules) {
+    let size = queues.first_size(index * rules.queues + queue);
+    service[index].round_robin.serve_only(queue - rules.first_shared, &rules.quanta, size);
 }
 
 /// Which of several queues sends next that do not simply go one before the other.

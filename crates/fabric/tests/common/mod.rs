@@ -5,7 +5,8 @@ pub mod link;
 
 use netloom_fabric::{
     Accounting, Anything, At, ByKind, Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Packet,
-    PacketKind, PortSpec, Ports, Rules, TrafficClass, UnreadCredits, Wire,
+    PacketKind, PlainPfc, PlainPfcShared, PortSpec, Ports, Rules, TrafficClass, UnreadCredits, UnreadPfc,
+    UnreadPfcShared, Wire,
 };
 use netloom_units::{Bytes, Rate, Time};
 use rand_pcg::Pcg64Mcg;
@@ -102,6 +103,8 @@ pub struct Node {
     is_unobserved: bool,
     /// When the node's next event comes, where ports are to know it: under flow control.
     pub next: Option<Time>,
+    /// Whether packets come by each port as its link can carry them, so that ports know what may come.
+    pub is_paced: bool,
     random: Pcg64Mcg,
 }
 
@@ -121,6 +124,7 @@ impl Node {
             left: Left::default(),
             is_unobserved: false,
             next: None,
+            is_paced: false,
             random: Pcg64Mcg::new(1),
         }
     }
@@ -132,8 +136,8 @@ impl Node {
 
     /// A packet, PAUSE frame or credit arrives.
     pub fn put(&mut self, at: Time, port: u16, mut packet: Packet) -> Fate {
-        let Node { ports, rules, left, random, is_unobserved, next } = self;
-        ports.settle_if_ordered(at, rules, left);
+        let Node { ports, rules, left, random, is_unobserved, next, is_paced } = self;
+        ports.settle(at, rules, left);
         match packet.kind {
             PacketKind::Pause => ports.on_pause(&packet, at, rules, left),
             PacketKind::Credit => ports.on_credit(Credit::from_packet(&packet), at, rules, left),
@@ -152,9 +156,24 @@ impl Node {
                 };
                 let to = (ports.port_queue(port, &packet, rules), next);
                 let at = At::new(at, rules, left);
-                return match rules.has_plain_queues() && rules.accounting() == Some(Accounting::Credits) {
-                    true => ports.enqueue_lossless::<UnreadCredits>(to, &mut packet, random, at),
-                    false => ports.enqueue_lossless::<Anything>(to, &mut packet, random, at),
+                let is_known = rules.has_plain_queues() && !rules.may_wait_at_inputs();
+                return match (rules.accounting().filter(|_| is_known), *is_paced) {
+                    (Some(Accounting::Fixed), true) => {
+                        ports.enqueue_lossless::<UnreadPfc>(to, &mut packet, random, at)
+                    }
+                    (Some(Accounting::Fixed), false) => {
+                        ports.enqueue_lossless::<PlainPfc>(to, &mut packet, random, at)
+                    }
+                    (Some(Accounting::Shared), true) => {
+                        ports.enqueue_lossless::<UnreadPfcShared>(to, &mut packet, random, at)
+                    }
+                    (Some(Accounting::Shared), false) => {
+                        ports.enqueue_lossless::<PlainPfcShared>(to, &mut packet, random, at)
+                    }
+                    (Some(Accounting::Credits), _) => {
+                        ports.enqueue_lossless::<UnreadCredits>(to, &mut packet, random, at)
+                    }
+                    (None, _) => ports.enqueue_lossless::<Anything>(to, &mut packet, random, at),
                 };
             }
         }

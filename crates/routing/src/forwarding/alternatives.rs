@@ -246,6 +246,7 @@ impl Alternatives {
     }
 
     /// The way on which a packet goes by its header's hash.
+    #[inline]
     fn minimal(&self, at: At<'_>, hop: Hop) -> Way {
         let (hops, over) = match hop.tag.phase() {
             Phase::Minimal => (self.hops.between(at.from, at.to), at.to),
@@ -301,6 +302,7 @@ impl Alternatives {
     }
 
     /// A way by a link to another group.
+    #[inline]
     fn over_link(&self, groups: &Groups, at: At<'_>, link: &GlobalLink, is_minimal: bool) -> Way {
         let hops = self.hops.between(at.from, link.far) + self.hops.between(link.far, at.to);
         let hop = Hop { port: groups.port(self.index(at.here), link), tag: Tag::towards(link.far) };
@@ -308,6 +310,7 @@ impl Alternatives {
     }
 
     /// The first channel between groups of a way that begins by a port of a switch and leads to another one, if anything is to be known of it.
+    #[inline]
     fn first_global(&self, at: At<'_>, port: PortId, over: u32) -> Option<(NodeId, ChannelId)> {
         let is_reported = matches!(self.config.queue, Queue::Global(_));
         let groups = self.groups.as_ref().filter(|_| is_reported)?;
@@ -316,6 +319,7 @@ impl Alternatives {
         Some((link.near, link.channel))
     }
 
+    #[inline]
     fn index(&self, switch: NodeId) -> usize {
         (switch - self.hosts) as usize
     }
@@ -374,16 +378,19 @@ impl Groups {
         groups
     }
 
+    #[inline]
     fn links(&self, from: u32, to: u32) -> &[GlobalLink] {
         &self.links[from as usize * self.count + to as usize]
     }
 
     /// The port by which a way over a link of its group begins at a switch.
+    #[inline]
     fn port(&self, switch: usize, link: &GlobalLink) -> PortId {
         self.ports[(self.row[switch] + link.number) as usize]
     }
 
     /// A uniform one of the groups to which one has links, but for another one; none if there is none.
+    #[inline]
     fn draw(&self, from: u32, but: u32, random: &mut impl Rng) -> Option<u32> {
         let joined = &self.joined[from as usize];
         let left_out = joined.binary_search(&but);

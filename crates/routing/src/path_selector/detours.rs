@@ -55,6 +55,7 @@ impl OnDetours<'_> {
 
 impl PacketContext<'_> {
     /// Its hop if it carried another tag, where `hash` chooses among several ports.
+    #[inline]
     fn onward(self, tag: Tag, switch: &SwitchPathSelector) -> Hop {
         let header = Header { tag, ..*self.header };
         self.forwarding.onward_from(self.place, &header, |ports| switch.hashed(&header, ports))
@@ -118,6 +119,7 @@ impl SwitchPathSelector {
     }
 
     /// The path that is decided on now, or only the port.
+    #[inline]
     pub(crate) fn choose_path(
         &mut self,
         packet: PacketContext<'_>,
@@ -168,6 +170,7 @@ impl SwitchPathSelector {
     }
 
     /// The hop of a packet by its header's hash: on a minimal path if it sets out here, otherwise as it has begun.
+    #[inline]
     pub(crate) fn direct(&self, packet: PacketContext<'_>) -> Hop {
         let header = packet.header;
         packet.onward(if header.is_first() { Tag::DIRECT } else { header.tag }, self)

@@ -89,6 +89,7 @@ pub enum Load {
 
 impl Load {
     /// The load of a port.
+    #[inline]
     pub fn of(self, view: &mut impl View, port: PortId) -> u64 {
         match self {
             Load::Queue => view.load(port),

@@ -64,10 +64,9 @@ impl Switch {
         hint: NextHopHint,
         next: Time,
     ) {
-        let is_entangled = self.ports.is_entangled();
-        if is_entangled {
-            // Loads are those of this instant.
-            self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
+        let Switch { ports, .. } = self;
+        if !K::IS_NEVER_ENTANGLED && ports.is_entangled() && ports.is_together(ctx.now, next) {
+            return self.forward_together(&mut ctx.again(), packet, hint, next);
         }
         let Some(port_queue) = self.hinted_port_queue(ctx, packet, hint) else {
             return match packet.is_of_the_link() {
@@ -77,10 +76,29 @@ impl Switch {
         };
         let Switch { ports, random, .. } = self;
         let (to, rules) = ((port_queue, next), &ctx.world.rules);
-        match is_entangled {
-            true => ports.enqueue_entangled(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire())),
-            false => ports.enqueue_apart::<K>(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire())),
+        ports.enqueue_apart::<K>(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
+    }
+
+    /// [`Self::forward_lossless`] of a packet that may concern more than the port by which it leaves.
+    #[inline(never)]
+    fn forward_together(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+        next: Time,
+    ) {
+        // Loads are those of this instant.
+        self.ports.settle(ctx.now, &ctx.world.rules, &mut ctx.wire());
+        let Some(port_queue) = self.hinted_port_queue(ctx, packet, hint) else {
+            return match packet.is_of_the_link() {
+                true => self.on_link_signal(ctx, packet),
+                false => self.forward_lossless_without_hint(ctx, packet, next),
+            };
         };
+        let Switch { ports, random, .. } = self;
+        let (to, rules) = ((port_queue, next), &ctx.world.rules);
+        ports.enqueue_together(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
     }
 
     /// [`Self::forward_lossless`] of a packet without a hint.

@@ -16,6 +16,8 @@ pub(crate) trait Queueing {
     const IS_LOSSLESS: bool = false;
     /// Data queues may be served in turn, so that it matters whether something else comes in the same instant.
     const MAY_HAVE_TURNS: bool = false;
+    /// [`Known::IS_NEVER_ENTANGLED`].
+    const IS_NEVER_ENTANGLED: bool = true;
 
     /// Sends a packet on at a switch of which nothing else is asked. Nothing more comes before `next`.
     fn forward(
@@ -114,6 +116,7 @@ impl<const IS_OBSERVED: bool> Queueing for Trims<IS_OBSERVED> {
 impl<K: Known> Queueing for KeepsAll<K> {
     const IS_LOSSLESS: bool = true;
     const MAY_HAVE_TURNS: bool = !K::HAS_PLAIN_QUEUES;
+    const IS_NEVER_ENTANGLED: bool = K::IS_NEVER_ENTANGLED;
 
     #[inline(always)]
     fn forward(

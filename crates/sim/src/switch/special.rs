@@ -52,12 +52,12 @@ impl Switch {
         match *timer {
             Message::Protocol(timer) => {
                 // It may send what it has held back.
-                self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
+                self.ports.settle(ctx.now, &ctx.world.rules, &mut ctx.wire());
                 at_switches::on_timer(self, ctx, timer);
             }
             Message::Link { port, is_cut } => self.on_link(ctx, port, is_cut),
             Message::Grant(credit) => {
-                self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
+                self.ports.settle(ctx.now, &ctx.world.rules, &mut ctx.wire());
                 self.ports.on_credit(credit, ctx.now, &ctx.world.rules, &mut ctx.wire());
             }
             _ => unreachable!("switches set no other timers"),
@@ -77,7 +77,7 @@ impl Switch {
         }
         self.last_event = ctx.now;
         if Q::IS_LOSSLESS {
-            self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
+            self.ports.settle(ctx.now, &ctx.world.rules, &mut ctx.wire());
         }
         if let Some(to) = self.route(&mut ctx.again(), packet, hint) {
             Q::enqueue(self, ctx, to, packet);
@@ -167,7 +167,7 @@ impl Switch {
         }
         self.look_back(ctx, packet);
         if ctx.world.rules.is_lossless() {
-            self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
+            self.ports.settle(ctx.now, &ctx.world.rules, &mut ctx.wire());
         }
         if !ctx.world.epochs.is_empty() {
             self.take_new_routes(ctx.world, ctx.id, ctx.now);

@@ -23,7 +23,7 @@ impl Switch {
         self.last_event = ctx.now;
         let (now, rules) = (ctx.now, &ctx.world.rules);
         let wire = &mut ctx.wire();
-        self.ports.settle_if_ordered(now, rules, wire);
+        self.ports.settle(now, rules, wire);
         match packet.kind {
             PacketKind::Credit => self.ports.on_credit(Credit::from_packet(packet), now, rules, wire),
             PacketKind::Missed => self.ports.on_missed(Credit::from_packet(packet), now, rules, wire),
