@@ -25,8 +25,8 @@ impl Calculations {
         self.ends.push(Reverse((at, self.asked, op)));
     }
 
-    /// [Recur](netloom_units::recurrence): as many go on, as long, of a program whose messages are those of `origin`. Where no messages succeed others none ends in a period.
-    pub(crate) fn recur(&mut self, origin: u32, walk: &mut Walk) {
+    /// [Recur](netloom_units::recurrence): as many go on, as long, of a program, the `work` of `origin`. Where no messages succeed others none ends in a period.
+    pub(crate) fn recur(&mut self, (origin, work): (u32, &HostWork), walk: &mut Walk) {
         let Calculations { ends, asked } = self;
         if walk.counts() {
             let mut all = std::mem::take(ends).into_vec();
@@ -47,7 +47,7 @@ impl Calculations {
             walk.time(at);
             walk.exact(now - *number);
             *number = sum - (now - *number);
-            HostWork::recur_wake(origin, op, walk);
+            work.recur_wake(origin, op, walk);
         }
         *ends = all.into();
     }

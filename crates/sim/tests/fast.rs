@@ -19,10 +19,10 @@ use netloom_transport::congestion::timely::Timely;
 use netloom_transport::reliability::go_back_n::GoBackN;
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Congestion, Reliability, Transport, TransportOptions};
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
     Algorithm, Collective, GpuCollective, Incast, Method, NicSelection, Operation, Pattern, Permutation,
-    Plan, PlanContext, Servers, Workload,
+    Plan, PlanContext, ScaleUp, ScaleUpWiring, Servers, TrainingStep, Wiring, Workload,
 };
 use proptest::prelude::*;
 
@@ -387,6 +387,142 @@ proptest! {
             let rails = (nics > 1).then(|| rails.clone());
             let context = PlanContext { rails, ..PlanContext::new(1) };
             Workload::new(Pattern::Collective(collective.clone())).plan(&network, &context)
+        };
+        if plan().is_err() || Simulation::check(network.clone(), config.clone(), plan().unwrap()).is_err() {
+            return Ok(());
+        }
+        skipped_of_plan(&network, &config, || plan().unwrap());
+    }
+}
+
+/// Servers of GPUs with a NIC each, along rails, and an ideal scale-up network.
+fn servers_of(gpus: u32, nic_selection: NicSelection) -> Servers {
+    let (rate, latency) = (Rate::from_gbps(900), Time::from_ns(500));
+    let scale_up = Some(ScaleUp { wiring: ScaleUpWiring::Ideal, rate, latency });
+    let wiring = Wiring::RailOptimised;
+    Servers { nics: gpus, gpus: Some(gpus), wiring, nic_selection, scale_up, ..Servers::default() }
+}
+
+/// A step of a model whose layers are alike.
+fn training(layers: u32) -> TrainingStep {
+    TrainingStep {
+        layers: Some(layers),
+        hidden: Some(1024),
+        heads: Some(8),
+        vocabulary: Some(1000),
+        sequence: Some(256),
+        micro_batches: Some(2),
+        ..TrainingStep::default()
+    }
+}
+
+/// The skipping of a training step on servers of two GPUs, tensor-parallel each.
+fn skipped_of_training(config: &SimConfig, step: TrainingStep) -> (Records, Skipped) {
+    let (network, servers) = (leaf_spine(2, 2, 4), servers_of(2, NicSelection::Gpu));
+    skipped_of_plan(&network, config, || {
+        let rails = Some(Arc::new(servers.build(&network, 1).unwrap()));
+        let context = PlanContext { rails, ..PlanContext::new(1) };
+        let step = TrainingStep { tensor: Some(2), ..step.clone() };
+        Workload::new(Pattern::TrainingStep(step)).plan(&network, &context).unwrap()
+    })
+}
+
+#[test]
+fn layers_of_a_training_step_are_skipped_with_all_that_their_ranks_do() {
+    let congestion = Congestion::Dcqcn(Dcqcn::default());
+    let fabric = Fabric { flow_control: FlowControl::Pfc(pfc::Pfc::default()), ..marking(400_000, 400_000) };
+    let roce = SimConfig { fabric, transport: Transport { congestion, ..Transport::default() }, ..ecmp() };
+    // Gradients are added up while the layers before are computed, with ZeRO in halves, or afterwards.
+    for (config, zero, overlap) in [(ecmp(), 1, true), (ecmp(), 0, true), (ecmp(), 1, false), (roce, 1, true)]
+    {
+        let step = TrainingStep { zero: Some(zero), overlap: Some(overlap), ..training(96) };
+        let (records, skipped) = skipped_of_training(&config, step);
+        // Embedding and layers on both rails, and what is inside of servers.
+        assert!(records.jobs.collectives.len() > 2 * 96, "{}", records.jobs.collectives.len());
+        // Within the messages of the first layers, and over many layers at once.
+        assert!(skipped.jumps < 150, "{zero} {overlap} {skipped:?}");
+        assert!(skipped.packet_hops * 10 > records.totals.packet_hops * 8, "{zero} {overlap} {skipped:?}");
+    }
+}
+
+#[test]
+fn a_training_step_that_is_cut_short_is_as_it_was() {
+    let all = skipped_of_training(&ecmp(), training(48)).0;
+    let last = all.flows.iter().map(|flow| flow.start).max().unwrap();
+    for part in [11, 13, 17] {
+        let measure = Measure { until: Some(Time(last.0 * part / 18 + 12_345)), ..Measure::default() };
+        let (records, skipped) = skipped_of_training(&SimConfig { measure, ..ecmp() }, training(48));
+        assert!(records.flows.len() < all.flows.len() && skipped.jumps > 0, "{skipped:?}");
+    }
+}
+
+/// Steps of models on servers of one to four GPUs, with all kinds of parallelism; how many servers there are.
+fn trainings() -> impl Strategy<Value = (u32, u32, NicSelection, TrainingStep)> {
+    let layout = (
+        1..5u32,
+        3..7u32,
+        prop::sample::select(vec![1u32, 1, 1, 2]),
+        prop::sample::select(vec![1u32, 1, 1, 2]),
+    );
+    let model = (2..20u32, prop::sample::select(vec![128u32, 192, 256]), 0..4u8, any::<bool>(), 1..4u32);
+    let parts = (1..3u32, 1..4u32, 1..3u32, any::<bool>());
+    let selection =
+        prop::sample::select(vec![NicSelection::Gpu, NicSelection::Gpu, NicSelection::RoundRobin]);
+    (layout, model, parts, selection).prop_map(
+        |(
+            (gpus, servers, pipeline, context),
+            (layers, hidden, zero, overlap, batches),
+            (channels, chunks, steps, recompute),
+            selection,
+        )| {
+            let step = TrainingStep {
+                layers: Some(layers * pipeline),
+                hidden: Some(hidden),
+                heads: Some(8),
+                vocabulary: Some(300),
+                sequence: Some(64),
+                tensor: Some(gpus),
+                pipeline: Some(pipeline),
+                context: Some(context),
+                zero: Some(if pipeline > 1 { zero % 2 } else { zero }),
+                overlap: Some(overlap),
+                micro_batches: Some(batches),
+                channels: Some(channels),
+                chunks: Some(chunks),
+                steps: Some(steps),
+                recompute: Some(recompute),
+                ..TrainingStep::default()
+            };
+            (gpus, servers * pipeline * context, selection, step)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever is trained: all that is kept of the step is as in a run that goes through all of it.
+    #[test]
+    fn outcomes_of_training_steps_are_the_same(
+        (gpus, count, selection, step) in trainings(),
+        transport in transports(),
+        (flow_control, buffer) in flow_controls(),
+        ecn in marks(),
+        until in prop_oneof![3 => Just(20_000u64), 1 => 100..3000u64],
+        seed in any::<u64>(),
+    ) {
+        let network = leaf_spine(gpus, 2, count);
+        let options = FabricOptions { buffer: buffer.map(Bytes), ecn, ..FabricOptions::default() };
+        let fabric = Fabric { options, flow_control, ..Fabric::default() };
+        let measure = Measure { until: Some(Time::from_us(until)), ..Measure::default() };
+        let config = SimConfig { fabric, transport, seed, measure, ..ecmp() };
+        let servers = if gpus > 1 { servers_of(gpus, selection) } else { Servers::default() };
+        let Ok(rails) = servers.build(&network, 1) else { return Ok(()) };
+        let rails = Arc::new(rails);
+        let plan = || {
+            let rails = (gpus > 1).then(|| rails.clone());
+            let context = PlanContext { rails, ..PlanContext::new(1) };
+            Workload::new(Pattern::TrainingStep(step.clone())).plan(&network, &context)
         };
         if plan().is_err() || Simulation::check(network.clone(), config.clone(), plan().unwrap()).is_err() {
             return Ok(());

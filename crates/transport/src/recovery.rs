@@ -180,7 +180,11 @@ impl Recovery {
         }
         // The lowest number that may be lost: one that was passed says as much as the base.
         walk.passed(*resend, *base);
-        walk.time(latest);
+        // Before the first ACK it is no instant.
+        walk.exact(*latest == Time::ZERO);
+        if *latest > Time::ZERO {
+            walk.time(latest);
+        }
         walk.exact(latest_rtt.0);
         walk.seq(flow, highest);
         walk.exact(*reorders);

@@ -235,6 +235,19 @@ impl Walk {
         what.is_some()
     }
 
+    /// Numbers that need not be the same: as many as there were and what they were when the state was noted, once that is known.
+    pub fn list(&mut self, values: &[u64]) -> Option<Vec<u64>> {
+        if self.step == Step::Note && !self.counts {
+            self.noted.push(values.len() as u64);
+            self.noted.extend_from_slice(values);
+            return None;
+        }
+        let len = usize::try_from(self.next(0)?).ok()?;
+        let noted = self.noted.get(self.place..self.place + len)?.to_vec();
+        self.place += len;
+        Some(noted)
+    }
+
     /// Something that must have been drawn from equally often at both instants, hence never: what a stream says next is never the same again.
     pub fn stream(&mut self, stream: &Stream) {
         if self.counts {

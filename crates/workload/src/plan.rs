@@ -24,7 +24,7 @@ use crate::frames::Frames;
 use crate::merge::Merge;
 use crate::program::{
     Action, CollectiveInfo, JobRank, Notes, Placed, Program, RankEnds, RankLog, RankWork, Runner, Slowness,
-    describe, name_of_operations,
+    describe,
 };
 use crate::servers::{Endpoints, Rails};
 use crate::{Options, Pattern, WorkloadError};
@@ -451,8 +451,11 @@ impl HostWork {
     }
 
     /// [Recurs](netloom_units::recurrence): the operation of an [`Action::Wake`] that has not come.
-    pub fn recur_wake(origin: u32, op: &mut u32, walk: &mut Walk) {
-        walk.seq(name_of_operations(origin), op);
+    pub fn recur_wake(&self, origin: u32, op: &mut u32, walk: &mut Walk) {
+        match &self.source {
+            Source::Program(RankWork::Program(rank)) => rank.recur_wake(origin, op, walk),
+            _ => walk.exact(*op),
+        }
     }
 
     /// By how much the number of a message that has ended moves in a period, of one that recurs; 0 if that is not known.

@@ -57,7 +57,7 @@ impl Host {
 
     /// Hands in what is known of flows that ended, if there are many of them.
     pub(crate) fn hand_in_many(&mut self, world: &World, id: u32) {
-        if self.sent.len() >= HANDED_IN {
+        if self.sent.len() >= HANDED_IN + world.recorder.kept_longer {
             self.hand_in(world, id);
         }
     }

@@ -384,9 +384,9 @@ impl Receivers {
 
     /// Hands in what is known of flows of which everything has arrived, if there are many of them.
     #[inline]
-    pub(crate) fn hand_in_many(&mut self, rows: &SeriesWriter<ReceiverRecord>) {
-        if self.done.len() >= HANDED_IN {
-            self.hand_in(rows);
+    pub(crate) fn hand_in_many(&mut self, recorder: &Recorder) {
+        if self.done.len() >= HANDED_IN + recorder.kept_longer {
+            self.hand_in(&recorder.received);
         }
     }
 
@@ -447,7 +447,7 @@ mod tests {
     use super::*;
     use netloom_transport::{Arrival, Transport};
 
-    fn receive(receivers: &mut Receivers, key: FlowKey, packets: u32, rows: &SeriesWriter<ReceiverRecord>) {
+    fn receive(receivers: &mut Receivers, key: FlowKey, packets: u32, recorder: &Recorder) {
         let transport = Transport::default();
         for seq in 0..packets {
             let Place::Active(slot, active) = receivers.place(key, false) else { panic!("{key:?} is done") };
@@ -457,7 +457,7 @@ mod tests {
             if let Some(count) = active.receiver.finished() {
                 assert!(last);
                 receivers.finish(slot, count, Time(1));
-                receivers.hand_in_many(rows);
+                receivers.hand_in_many(recorder);
             }
         }
     }
@@ -465,10 +465,9 @@ mod tests {
     #[test]
     fn late_duplicates_are_answered_wherever_their_flow_is_kept() {
         let (mut receivers, recorder) = (Receivers::default(), Recorder::default());
-        let rows = &recorder.received;
         let flows: Vec<_> = (0..1000).map(|i| (FlowKey { src: i % 7, flow: i * 3 }, 1 + i % 4)).collect();
         for &(key, packets) in &flows {
-            receive(&mut receivers, key, packets, rows);
+            receive(&mut receivers, key, packets, &recorder);
         }
         let packed = receivers.finished.as_ref().map_or(0, |finished| finished.len());
         assert!(packed > 700 && receivers.places.len() == 1000 - packed, "{packed}");
@@ -480,7 +479,7 @@ mod tests {
                     seen.packets += 1;
                     assert_eq!(count, packets);
                 });
-                receivers.hand_in_many(rows);
+                receivers.hand_in_many(&recorder);
             }
         }
         assert_eq!(receivers.finished.as_ref().map_or(0, |finished| finished.len()), 1000);

@@ -106,7 +106,7 @@ impl Host {
         if walk.is_some(rare)
             && let Some(rare) = rare
         {
-            rare.recur(id, walk);
+            rare.recur((id, of_server.unwrap_or(work)), walk);
         }
         if let Some(reports) = reports {
             let Reports { events, ending } = &**reports;
@@ -212,7 +212,7 @@ impl Flow {
 }
 
 impl Rare {
-    fn recur(&mut self, id: u32, walk: &mut Walk) {
+    fn recur(&mut self, (id, work): (u32, &HostWork), walk: &mut Walk) {
         let Rare { streams, calculations, delayed_acks, late_returns, interrupts, processed } = self;
         if !processed.acks.is_empty() || !processed.cnps.is_empty() {
             walk.refuse("answers that a NIC processes");
@@ -220,7 +220,7 @@ impl Rare {
         if !streams.is_empty() {
             walk.refuse("a stream of frames");
         }
-        calculations.recur(id, walk);
+        calculations.recur((id, work), walk);
         let mut receivers: Vec<u32> = delayed_acks.keys().copied().collect();
         receivers.sort_unstable();
         for receiver in receivers {

@@ -253,7 +253,7 @@ impl Host {
         if let Some(mut meter) = self.receivers.finish(slot, count, clock) {
             meter.finish(&ctx.world.recorder, ctx.now, 0, (key, ctx.id));
         }
-        self.receivers.hand_in_many(&ctx.world.recorder.received);
+        self.receivers.hand_in_many(&ctx.world.recorder);
         at_hosts::on_complete(self, ctx, slot);
         if key.flow < FIRST_OWN && self.work.is_program() {
             self.follow_program(ctx, |work, now, actions| {

@@ -22,6 +22,8 @@ pub(crate) struct Recorder {
     pub(crate) packets: bool,
     /// Whether arrivals must be metered at all.
     pub(crate) is_on: bool,
+    /// How many flows a host keeps more than it has to before it hands them in: what happens between two states that are compared is kept there.
+    pub(crate) kept_longer: usize,
     /// What flows leave behind at their senders and receivers.
     pub(crate) sent: Arc<SeriesWriter<SenderRecord>>,
     pub(crate) received: Arc<SeriesWriter<ReceiverRecord>>,

@@ -23,6 +23,7 @@ use crate::run::final_state::FinalState;
 use crate::run::layout::setup;
 use crate::run::progress::{Finished, RunProgress};
 use crate::run::skip::{self, Wanted};
+use crate::run::skip_steps::kept_longer;
 use crate::run::stall::Stall;
 use crate::run::validate::Validated;
 use crate::world::World;
@@ -162,7 +163,10 @@ impl Simulation {
         let mut skipped =
             skips.then(|| Skipped { obstacle: obstacle.map(str::to_owned), ..Skipped::default() });
         let mut steady = None;
-        let Simulation { world, measure, named_channels, groups, nodes, background, .. } = self;
+        let Simulation { mut world, measure, named_channels, groups, nodes, background, .. } = self;
+        if wanted.is_some_and(|wanted| wanted.recurring) {
+            world.recorder.kept_longer = kept_longer(world.network.hosts());
+        }
         let background_flows = background.as_ref().map(|background| background.messages);
         let until = measure.until.unwrap_or(Time::MAX);
         let setup = setup(&world, threads, until);

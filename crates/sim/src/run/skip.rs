@@ -382,11 +382,30 @@ impl Search {
                     self.note_jump(time, hops);
                 }
             }
-            None if now - at > self.lookahead * PATIENCE => self.steps.miss(),
-            _ => return self.next = first.unwrap_or(known).min(known),
+            None => {
+                if !pending.iter().any(|event| is_of_data(&event.payload))
+                    && let Some(first) = self.idle_until(session)
+                {
+                    self.stage = Stage::Step { pair, at: first };
+                    return self.next = first + self.lookahead;
+                }
+                if now - at <= self.lookahead * PATIENCE {
+                    return self.next = known;
+                }
+                self.steps.miss();
+            }
+            Some(first) => return self.next = first.min(known),
         }
         self.stage = Stage::Rest;
         self.next = session.reached() + self.gap;
+    }
+
+    /// When something happens next, if no data are on their way anywhere.
+    fn idle_until(&mut self, session: &mut Session<World>) -> Option<Time> {
+        let pending = session.pending(0..session.nodes());
+        self.spent += u64::from(session.nodes()) + pending.len() as u64;
+        let is_idle = !pending.iter().any(|event| is_of_data(&event.payload));
+        pending.iter().map(|event| event.due.at).min().filter(|_| is_idle)
     }
 
     /// Compares few nodes at a mark.
@@ -563,6 +582,11 @@ fn longest(
         }
     }
     best.map(|((Reverse(left), ..), reference)| (reference, left))
+}
+
+/// Whether data arrive.
+fn is_of_data(message: &Message) -> bool {
+    matches!(message, Message::Packet(packet) if packet.kind == PacketKind::Data)
 }
 
 /// Whether it wakes a flow that looks then whether something is due: when it does makes no difference, as long as it is not too late.

@@ -57,10 +57,19 @@ struct Noted {
 }
 
 /// States to compare with one that has been noted, at most: what steps alternate between.
-const MOST_STEPS: u32 = 64;
+const MOST_STEPS: u32 = 256;
 
 /// The binary logarithm of the jumps that are let pass, at most.
 const MOST_MISSES: u32 = 8;
+
+/// Flows of all hosts that are kept longer, at most, and those of one host: as many may end between two states that are compared.
+const MOST_KEPT: u32 = 1 << 17;
+const MOST_OF_HOST: u32 = 1 << 10;
+
+/// How many flows each of these hosts keeps longer.
+pub(crate) fn kept_longer(hosts: u32) -> usize {
+    (MOST_KEPT / hosts.max(1)).min(MOST_OF_HOST) as usize
+}
 
 impl Steps {
     /// The messages to be awaited after a jump; those of `pair` if there is no reason for others.
@@ -150,7 +159,7 @@ fn handed_in(world: &World) -> (u64, u64) {
 pub(super) fn hand_in(world: &World, node: u32, state: &mut Node) {
     for (id, host) in state.hosts_mut(node) {
         host.hand_in_many(world, id);
-        host.receivers.hand_in_many(&world.recorder.received);
+        host.receivers.hand_in_many(&world.recorder);
     }
 }
 

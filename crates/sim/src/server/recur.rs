@@ -83,7 +83,7 @@ impl Server {
                 },
             );
         }
-        calculations.recur(origin, walk);
+        calculations.recur((origin, &*work), walk);
         walk.count(events.len());
         walk.last(last_event);
         if walk.is_some(calculated)

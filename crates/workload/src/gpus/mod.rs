@@ -171,6 +171,7 @@ impl Gpus {
             };
             for gpu in server * self.per_server..(server + 1) * self.per_server {
                 builder.volumes = [Volume::default(); KINDS];
+                builder.ops.begin_lane();
                 add(&mut builder, gpu);
                 for (all, own) in cost.volumes.iter_mut().zip(builder.volumes) {
                     all.note(own);

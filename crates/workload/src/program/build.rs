@@ -15,6 +15,8 @@ pub(crate) struct RankBuilder {
     /// (earlier, later), `later` marked with [`ON_START`] where it waits for the start only.
     edges: Vec<(u32, u32)>,
     cpus: u16,
+    /// The first operation of each lane.
+    lanes: Vec<u32>,
     collectives: Vec<Member>,
     /// By operation, as far as any is not 0.
     nics: Vec<u8>,
@@ -56,6 +58,11 @@ impl RankBuilder {
     /// How many operations there are.
     pub(crate) fn len(&self) -> usize {
         self.ops.len()
+    }
+
+    /// What is added from now on goes on beside what was there before, at a pace of its own: operations of another GPU.
+    pub(crate) fn begin_lane(&mut self) {
+        self.lanes.push(narrow::<u32>(self.ops.len()));
     }
 
     /// Memory that the operations and their order take once built.
@@ -185,6 +192,9 @@ impl RankBuilder {
             return Err(op);
         }
         let (outbound, sends) = outbound(&mut self.ops);
+        if self.lanes.is_empty() {
+            self.lanes.push(0);
+        }
         let wildcards = |op: &Op| op.kind == OpKind::Recv && (op.peer == ANY || op.tag == ANY);
         let program = RankProgram {
             wildcards: self.ops.iter().any(wildcards),
@@ -195,6 +205,7 @@ impl RankBuilder {
             inbound: [].into(),
             sends,
             cpus: self.cpus + 1,
+            lanes: self.lanes.into(),
             nics: self.nics.into(),
             labels: self.labels.into(),
             collectives: [].into(),

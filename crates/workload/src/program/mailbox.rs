@@ -110,8 +110,13 @@ impl Mailbox {
         !self.early.is_empty() && self.early.remove(&(channel, *expected))
     }
 
-    /// [Recurs](netloom_units::recurrence), but for [what is expected](Self::expected_mut), with operations counted from `first` on.
-    pub(super) fn recur(&self, first: u32, walk: &mut Walk, mut queue: impl FnMut(&Queue, &mut Walk)) {
+    /// [Recurs](netloom_units::recurrence), but for [what is expected](Self::expected_mut), with operations by their `place`.
+    pub(super) fn recur(
+        &self,
+        place: impl Fn(u32) -> u64,
+        walk: &mut Walk,
+        mut queue: impl FnMut(&Queue, &mut Walk),
+    ) {
         let Mailbox { expected: _, early, waiting } = self;
         if !early.is_empty() {
             walk.pass_over();
@@ -125,7 +130,7 @@ impl Mailbox {
             }
             Waiting::Ordered { posted, arrived } => {
                 walk.count(posted.len());
-                posted.iter().for_each(|op| walk.exact(op - first));
+                posted.iter().for_each(|&op| walk.exact(place(op)));
                 walk.count(arrived.len());
                 arrived.iter().for_each(|&channel| walk.exact(channel));
             }
@@ -137,11 +142,11 @@ impl Mailbox {
         &mut self.expected
     }
 
-    /// All operations that wait are those that are `by` later.
-    pub(super) fn shift(&mut self, by: u32) {
+    /// Each operation that waits is the one that is `by` later.
+    pub(super) fn shift(&mut self, by: impl Fn(u32) -> u32 + Copy) {
         match &mut self.waiting {
             Waiting::ByChannel(channels) => channels.iter_mut().for_each(|channel| channel.posted.shift(by)),
-            Waiting::Ordered { posted, .. } => posted.iter_mut().for_each(|op| *op += by),
+            Waiting::Ordered { posted, .. } => posted.iter_mut().for_each(|op| *op += by(*op)),
         }
     }
 
@@ -187,11 +192,11 @@ impl Queue {
         std::iter::successors(next(self.head), move |&op| next(links[op as usize]))
     }
 
-    /// All operations in it are those that are `by` later; the caller sees to the links.
-    pub(super) fn shift(&mut self, by: u32) {
+    /// Each operation in it is the one that is `by` later; the caller sees to the links.
+    pub(super) fn shift(&mut self, by: impl Fn(u32) -> u32) {
         if self.head != ANY {
-            self.head += by;
-            self.tail += by;
+            self.head += by(self.head);
+            self.tail += by(self.tail);
         }
     }
 

@@ -42,7 +42,7 @@ pub(crate) use job::{JobRank, PlacedJob};
 pub use observer::{Activity, ActivityKind, CollectiveLog, Notes, RankLog, RoundLog, Wait};
 pub use operations::{OperationKind, OperationLog};
 pub(crate) use rank::RankWork;
-pub(crate) use runner::{Runner, Slowness, name_of_operations};
+pub(crate) use runner::{Runner, Slowness};
 pub(crate) use stall::describe;
 
 use std::sync::Arc;
@@ -143,6 +143,8 @@ struct RankProgram {
     inbound: Box<[(u32, u32)]>,
     sends: u32,
     cpus: u16,
+    /// The first operation of each lane, where the first lane begins with the first operation: those of one lane are done roughly in their order.
+    lanes: Box<[u32]>,
     /// By operation, as far as any is not 0.
     nics: Box<[u8]>,
     /// By operation, as far as any has one.
@@ -161,6 +163,14 @@ impl RankProgram {
         let range = self.first_dependent[op as usize]..self.first_dependent[op as usize + 1];
         let all = self.dependents[range.start as usize..range.end as usize].iter();
         all.filter(move |&&d| (d & ON_START != 0) == on_start).map(|d| d & !ON_START)
+    }
+
+    /// The lane of an operation.
+    fn lane(&self, op: u32) -> usize {
+        match *self.lanes {
+            [_] => 0,
+            ref lanes => lanes.partition_point(|&first| first <= op) - 1,
+        }
     }
 
     /// How many messages a channel carries per round.

@@ -11,6 +11,8 @@
 //! Which part of the time blocked was communication depends on when the message that ended it was sent, which the receiver does not know while
 //! it runs; so these intervals are kept, each with that message ([`Wait`]).
 
+use std::ops::Range;
+
 use netloom_topology::HostId;
 use netloom_units::recurrence::{Walk, moved_on};
 use netloom_units::{Bytes, Time, narrow};
@@ -156,6 +158,8 @@ pub(super) struct Observer {
     sending: u32,
     /// The message whose arrival is the reason of the present call.
     arrived: Option<(HostId, u32)>,
+    /// Of which part in a collective each entry of [`RankLog::collectives`] is.
+    parts: Vec<u32>,
     /// Whether [`RankLog::activities`] are wanted.
     keeps_activities: bool,
 }
@@ -237,7 +241,8 @@ impl Observer {
     }
 
     /// A rank's part in a collective begins; the place of the note.
-    pub(super) fn begin_collective(&mut self, now: Time, collective: u32) -> u32 {
+    pub(super) fn begin_collective(&mut self, now: Time, (part, collective): (u32, u32)) -> u32 {
+        self.parts.push(part);
         let round = narrow::<u32>(self.log.rounds.len()) - 1;
         self.log.collectives.push(CollectiveLog { collective, round, start: now, end: None });
         narrow::<u32>(self.log.collectives.len()) - 1
@@ -248,16 +253,44 @@ impl Observer {
         self.log.collectives[place as usize].end = Some(now);
     }
 
+    /// Notes again for some `periods` more what has begun and ended in the last one, which has added `logged`: afterwards the second ones of `open` are open instead of the first ones. To each part belongs
+    /// the `next` one of another collective a period later.
+    pub(super) fn log_again(
+        &mut self,
+        logged: Range<usize>,
+        (periods, period): (u32, Time),
+        open: &[(u32, u32)],
+        next: impl Fn(u32) -> (u32, u32),
+    ) {
+        let (log, each) = (&mut self.log.collectives, logged.len());
+        if each == 0 {
+            return;
+        }
+        let first = open.iter().map(|&(now, _)| now as usize).min().unwrap_or(log.len());
+        for place in log.len()..log.len() + each * periods as usize {
+            let (part, collective) = next(self.parts[place - each]);
+            let CollectiveLog { round, start, .. } = log[place - each];
+            self.parts.push(part);
+            log.push(CollectiveLog { collective, round, start: start + period, end: None });
+        }
+        let is_open = |place: usize| open.iter().any(|&(_, later)| later as usize == place);
+        for place in first..log.len() {
+            if log[place].end.is_none() && !is_open(place) {
+                log[place].end = log[place - each].end.map(|end| end + period);
+            }
+        }
+    }
+
     /// The notes of a run that ended at `end`.
     pub(super) fn finish(&mut self, end: Time) -> RankLog {
         self.note(end.max(self.since));
         std::mem::take(&mut self.log)
     }
 
-    /// [Recurs](netloom_units::recurrence): what it notes in a period is noted again, and `moved` says by how much the number of a message from some host moves.
+    /// [Recurs](netloom_units::recurrence), but for parts in collectives ([`log_again`](Self::log_again)): what it notes in a period is noted again, and `moved` says by how much the number of a message from some host moves.
     pub(super) fn recur(&mut self, walk: &mut Walk, moved: impl Fn(HostId, u32, &Walk) -> u32) {
-        let Observer { log, state, since, computing, sending, arrived, keeps_activities } = self;
-        let RankLog { job: _, rank: _, rounds, waits, collectives, activities: _, operations: _ } = log;
+        let Observer { log, state, since, computing, sending, arrived, parts: _, keeps_activities } = self;
+        let RankLog { job: _, rank: _, rounds, waits, collectives: _, activities: _, operations: _ } = log;
         if *keeps_activities {
             walk.refuse("what is kept of the activities of ranks");
         }
@@ -269,7 +302,6 @@ impl Observer {
         walk.exact(*computing);
         walk.exact(*sending);
         walk.count(rounds.len());
-        walk.count(collectives.len());
         if let Some(RoundLog { start, end, computing, sending, blocked, bytes, messages }) = rounds.last_mut()
         {
             walk.exact(start.0);
@@ -277,9 +309,6 @@ impl Observer {
             [computing, sending, blocked].into_iter().for_each(|time| walk.sum_time(time));
             walk.sum(&mut bytes.0);
             walk.sum(messages);
-        }
-        if let Some(CollectiveLog { end, .. }) = collectives.last() {
-            walk.exact(end.unwrap_or(Time::MAX).0);
         }
         let Some(new) = walk.log(waits.len()) else { return };
         for period in 1..=walk.periods_to_move() {

@@ -2,14 +2,12 @@
 
 mod recur;
 
-pub(crate) use recur::name_of_operations;
-
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
 use netloom_topology::HostId;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 
 use super::mailbox::{Mailbox, Queue};
 use super::observer::{Notes, Observer, RankLog};
@@ -29,8 +27,8 @@ pub(crate) struct Runner {
     rounds_left: u32,
     /// Operations of this round that have not finished.
     left: u32,
-    /// In this round: of those before, all have finished; of those from the second one on, none has begun, nor has any been that it waits for.
-    window: Range<u32>,
+    /// Per lane, in this round: of those before, all have finished; of those from the second one on, none has begun, nor has any been that it waits for.
+    windows: Box<[Range<u32>]>,
     /// Per operation: how many others it waits for; once it is ready the next in the queue it stands in (the count is
     /// no longer needed); [`FINISHED`] in the end.
     state: Box<[u32]>,
@@ -142,7 +140,7 @@ impl Runner {
             start,
             rounds_left: placed.program.rounds,
             left: 0,
-            window: 0..0,
+            windows: program.lanes.iter().map(|&first| first..first).collect(),
             state: vec![0; program.ops.len()].into(),
             ready: VecDeque::new(),
             cpus: vec![Cpu { busy: false, queue: Queue::EMPTY }; program.cpus.into()].into(),
@@ -322,7 +320,10 @@ impl Runner {
         self.state.fill(0);
         program.dependents.iter().for_each(|d| self.state[(d & !super::ON_START) as usize] += 1);
         self.ready.extend((0..self.left).filter(|&op| self.state[op as usize] == 0));
-        self.window = 0..self.ready.back().map_or(0, |last| last + 1);
+        self.windows = program.lanes.iter().map(|&first| first..first).collect();
+        for &op in &self.ready {
+            self.windows[program.lane(op)].end = op + 1;
+        }
     }
 
     /// The part in a collective to which an operation belongs.
@@ -337,7 +338,7 @@ impl Runner {
             && self.parts[part].1 == ANY
         {
             let collective = self.program().collectives[part].collective;
-            self.parts[part].1 = self.observer.begin_collective(now, collective);
+            self.parts[part].1 = self.observer.begin_collective(now, (narrow(part), collective));
         }
         match self.program().ops[op as usize].kind {
             OpKind::Recv => {
@@ -495,7 +496,8 @@ impl Runner {
     fn release(&mut self, op: u32, started: bool) {
         let program = &self.placed.program.ranks[self.rank as usize];
         for later in program.dependents(op, started) {
-            self.window.end = self.window.end.max(later + 1);
+            let window = &mut self.windows[program.lane(later)];
+            window.end = window.end.max(later + 1);
             let waits = &mut self.state[later as usize];
             *waits -= 1;
             if *waits == 0 {

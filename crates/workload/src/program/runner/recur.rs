@@ -1,31 +1,112 @@
 //! How the state of a rank recurs: after a period of the run it is at operations further on, which are the same as those before and stand in the same order to each other.
 
-use netloom_units::narrow;
+use std::ops::Range;
+
 use netloom_units::recurrence::Walk;
+use netloom_units::{Time, narrow};
 
 use super::{ANY, Cpu, FINISHED, Queue, Runner};
-use crate::program::{Nics, Placed, RankProgram};
+use crate::program::collectives::Part;
+use crate::program::{Nics, ON_START, Placed, RankProgram};
 
 /// What stands for the state of an operation in a queue, which says only which one is next.
 const QUEUED: u32 = FINISHED - 1;
 
+/// What stands for the note about a part in a collective that has ended.
+const CLOSED: u32 = ANY - 1;
+
 /// Operations that may be under way at once, at most, in a state that is compared.
-const MOST_UNDER_WAY: usize = 4096;
+const MOST_UNDER_WAY: usize = 1 << 14;
 
 /// The name of the messages of a rank with one destination and tag: how many there are is a sequence number.
 fn name(placed: &Placed, rank: u32, channel: usize) -> u64 {
     1 << 62 | u64::from(placed.hosts[rank as usize]) << u32::BITS | channel as u64
 }
 
-/// The name of the operations of a rank whose messages are those of `origin`, as numbered in an [`Action::Wake`](crate::Action::Wake): where they stand is a sequence number.
-pub(crate) fn name_of_operations(origin: u32) -> u64 {
-    3 << 61 | u64::from(origin) << u32::BITS
+/// The name of the operations of a lane of a rank whose messages are those of `origin`, as numbered in an [`Action::Wake`](crate::Action::Wake): where they stand is a sequence number.
+fn name_of_operations(origin: u32, lane: usize) -> u64 {
+    3 << 61 | u64::from(origin) << u32::BITS | lane as u64
 }
 
 /// The outbound channel of a message.
 fn channel_of(placed: &Placed, rank: u32, number: u32) -> usize {
     let outbound = &placed.program.ranks[rank as usize].outbound;
     outbound.partition_point(|c| c.first * placed.program.rounds <= number) - 1
+}
+
+/// Where a lane stands, at one of two instants.
+struct At<'s> {
+    /// The first operation that has not finished, and how many parts in collectives have by then.
+    first: u32,
+    parts: u32,
+    /// The states of operations from that one on, where those that wait in a queue are alike.
+    states: &'s [u64],
+    /// Of the parts that may have begun the places of the notes about them, as long as they have not ended.
+    notes: &'s [u64],
+}
+
+impl<'s> At<'s> {
+    /// From what a walk has noted.
+    fn new(numbers: &'s [u64]) -> Option<Self> {
+        let ([first, parts, count], rest) = numbers.split_first_chunk()?;
+        let (states, notes) = rest.split_at_checked(usize::try_from(*count).ok()?)?;
+        Some(At { first: narrow::<u32>(*first), parts: narrow::<u32>(*parts), states, notes })
+    }
+
+    fn end(&self) -> u32 {
+        self.first + narrow::<u32>(self.states.len())
+    }
+}
+
+/// What has become of a lane in a period.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// It is so many operations, and parts in collectives, further on.
+    each: u32,
+    parts: u32,
+    /// So many from its first one on have changed, at most.
+    reach: u32,
+    /// Its last one that waits for another one is the same: there are fewer.
+    shrinks: bool,
+}
+
+impl Progress {
+    /// From `then` to `now`, with `logged` notes more about parts; `None` if it is not known to go on like that.
+    fn between(program: &RankProgram, then: &At<'_>, now: &At<'_>, logged: u64) -> Option<Self> {
+        let (each, parts) = (now.first.checked_sub(then.first)?, now.parts.checked_sub(then.parts)?);
+        let shrinks = each > 0 && now.end() == then.end();
+        if !shrinks && now.states.len() != then.states.len() {
+            return None;
+        }
+        let reach = match shrinks {
+            true => {
+                let behind = now.states.iter().zip(&then.states[each as usize..]);
+                each + narrow::<u32>(
+                    behind.len() - behind.rev().take_while(|(now, then)| now == then).count(),
+                )
+            }
+            false => narrow::<u32>(now.states.len()),
+        };
+        let states = (now.states.get(..reach as usize)?, &then.states[..reach as usize]);
+        let by = if parts > 0 { logged } else { 0 };
+        let is_open = |&note: &u64| note < u64::from(CLOSED);
+        let in_reach = |at: &At<'_>| {
+            let of_lane = &program.collectives[at.parts as usize..];
+            of_lane.partition_point(|part| part.first < at.first + reach).min(at.notes.len())
+        };
+        let (notes, before) = (&now.notes[..in_reach(now)], &then.notes[..in_reach(then)]);
+        let goes_on = |(now, then): (&u64, &u64)| match (is_open(now), is_open(then)) {
+            (true, true) => *now == then + by,
+            (now, then) => now == then,
+        };
+        let is_same = states.0 == states.1
+            && notes.len() == before.len()
+            && notes.iter().zip(before).all(goes_on)
+            && (each > 0 || parts == 0)
+            // What follows is not noted already.
+            && (!shrinks || !now.notes[in_reach(now)..].iter().any(is_open));
+        is_same.then_some(Progress { each, parts, reach, shrinks })
+    }
 }
 
 impl Runner {
@@ -37,7 +118,7 @@ impl Runner {
             start: _,
             rounds_left,
             left,
-            window,
+            windows,
             state,
             ready,
             cpus,
@@ -47,42 +128,50 @@ impl Runner {
             names,
             observer,
             operations,
-            parts,
+            // They follow from the states of operations.
+            parts: _,
             slowness,
         } = self;
         let (program, rounds) = (&placed.program.ranks[*rank as usize], placed.program.rounds);
         if operations.is_some() {
             walk.refuse("what is kept of each operation");
         }
-        while window.start < window.end && state[window.start as usize] == FINISHED {
-            window.start += 1;
+        for window in windows.iter_mut() {
+            while window.start < window.end && state[window.start as usize] == FINISHED {
+                window.start += 1;
+            }
         }
+        let under_way: usize = windows.iter().map(|window| window.len()).sum();
         let is_drawn = slowness.as_ref().is_some_and(|slowness| slowness.is_drawn());
         let is_chosen = hashes && matches!(placed.program.nics, Nics::Chosen);
-        if !ready.is_empty() || window.len() > MOST_UNDER_WAY || is_drawn || is_chosen {
+        if !ready.is_empty() || under_way > MOST_UNDER_WAY || is_drawn || is_chosen {
             walk.pass_over();
         }
         walk.exact(*rounds_left);
         walk.exact(*left == 0);
-        walk.count(window.len());
         if !walk.goes_on() {
             return;
         }
-        let first = window.start;
-        walk.seq(name_of_operations(origin), &mut names.outside(first));
-        let mut is_queued = vec![false; window.len()];
+        let place = |op: u32| {
+            let lane = program.lane(op);
+            (lane as u64) << u32::BITS | u64::from(op.wrapping_sub(windows[lane].start))
+        };
+        for (lane, window) in windows.iter().enumerate() {
+            walk.seq(name_of_operations(origin, lane), &mut names.outside(window.start));
+        }
+        let mut queued = Vec::new();
         let mut queue = |queue: &Queue, state: &[u32], walk: &mut Walk| {
             for op in queue.iter(state) {
-                walk.exact(op - first);
-                is_queued[(op - first) as usize] = true;
+                walk.exact(place(op));
+                queued.push(op);
             }
-            walk.exact(ANY);
+            walk.exact(u64::MAX);
         };
         for Cpu { busy, queue: of_cpu } in cpus.iter() {
             walk.exact(*busy);
             queue(of_cpu, state, walk);
         }
-        mailbox.recur(first, walk, |of_channel, walk| queue(of_channel, state, walk));
+        mailbox.recur(place, walk, |of_channel, walk| queue(of_channel, state, walk));
         for (channel, place) in mailbox.expected_mut().iter_mut().enumerate() {
             let (src, tag) = program.inbound[channel];
             let outbound = &placed.program.ranks[src as usize].outbound;
@@ -92,31 +181,30 @@ impl Runner {
                 Err(_) => walk.pass_over(),
             }
         }
-        for op in window.clone() {
-            let value = state[op as usize];
-            let is_queued = is_queued[(op - first) as usize] && value != FINISHED;
-            walk.exact(if is_queued { QUEUED } else { value });
-        }
         // Messages under way are known by the operations that have sent them.
-        let mut under_way = Vec::new();
-        for (channel, place) in sent.iter_mut().enumerate() {
+        let (mut messages_under_way, mut of_lanes) = (Vec::new(), observer.sending() as usize);
+        for (channel, sent) in sent.iter_mut().enumerate() {
             let (of_channel, messages) = (&program.outbound[channel], program.messages(narrow(channel)));
-            let now = *place;
-            walk.seq(name(placed, *rank, channel), place);
-            for back in 1..=now.min(narrow(window.len())).min(messages) {
-                let place = now - back;
-                let op = senders[(of_channel.first + place % messages) as usize];
-                if !window.contains(&op) || state[op as usize] == FINISHED {
+            let now = *sent;
+            walk.seq(name(placed, *rank, channel), sent);
+            for back in 1..=now.min(narrow(under_way)).min(messages) {
+                if of_lanes == 0 {
+                    break;
+                }
+                let number = now - back;
+                let op = senders[(of_channel.first + number % messages) as usize];
+                if !windows[program.lane(op)].contains(&op) || state[op as usize] == FINISHED {
                     continue;
                 }
-                let mut number = names.outside(of_channel.first * rounds + place);
-                walk.exact(op - first);
+                of_lanes -= 1;
+                let mut number = names.outside(of_channel.first * rounds + number);
+                walk.exact(place(op));
                 walk.exact(back);
                 walk.flow(origin, &mut number);
-                under_way.push((op, channel, back));
+                messages_under_way.push((op, channel, back));
             }
         }
-        walk.exact(ANY);
+        walk.exact(u64::MAX);
         let moved_of = |src: u32, number: u32, walk: &Walk| {
             let number = names.inside(number).unwrap_or(0);
             let rank = placed.ranks[src as usize];
@@ -124,34 +212,141 @@ impl Runner {
             moved.wrapping_mul(names.count)
         };
         observer.recur(walk, moved_of);
-        for (left, note) in parts.iter_mut() {
-            walk.exact(*note);
-            recur_left(left, walk);
-        }
-        recur_left(left, walk);
-        let Some(each) = walk.place(first).filter(|_| walk.goes_on()) else { return };
-        let periods = walk.periods_to_move();
-        if each == 0 {
+        queued.sort_unstable();
+        let logged = walk.log(observer.log.collectives.len()).unwrap_or_default();
+        let logged_now = logged.len() as u64;
+        let lanes = 0..self.windows.len();
+        // Each of them is to be noted.
+        let all: Vec<Option<Progress>> =
+            lanes.map(|lane| self.advanced(lane, &queued, logged_now, walk)).collect();
+        let Some(progress) = all.into_iter().collect::<Option<Vec<Progress>>>().filter(|_| walk.goes_on())
+        else {
+            return;
+        };
+        if progress.iter().all(|lane| lane.each == 0) {
             return;
         }
-        if periods == 0 {
-            let end = same_until(program, first - each, each);
-            return walk.at_most(u64::from(end.saturating_sub(window.end) / each));
+        match walk.periods_to_move() {
+            0 => walk.at_most(self.periods(&progress)),
+            periods => {
+                let periods = narrow::<u32>(periods);
+                self.move_on((periods, walk.period()), (&progress, &queued, &messages_under_way), logged);
+            }
         }
-        let by = each * u32::try_from(periods).expect("the operations of a rank have numbers of 32 bits");
-        let states: Vec<u32> = state[first as usize..window.end as usize].to_vec();
-        state[first as usize..(first + by) as usize].fill(FINISHED);
-        for (place, (value, is_queued)) in states.into_iter().zip(is_queued).enumerate() {
-            let is_link = is_queued && value != FINISHED && value != ANY;
-            state[(first + by) as usize + place] = if is_link { value + by } else { value };
+    }
+
+    /// What has become of a lane since the state was noted; `None` if there is nothing to compare, or that differs.
+    fn advanced(&self, lane: usize, queued: &[u32], logged: u64, walk: &mut Walk) -> Option<Progress> {
+        let (program, window) = (self.program(), self.windows[lane].clone());
+        let parts = program.collectives.partition_point(|part| part.end <= window.start);
+        let mut numbers = vec![window.start.into(), parts as u64, window.len() as u64];
+        numbers.extend(window.clone().map(|op| match self.state[op as usize] {
+            FINISHED => FINISHED.into(),
+            _ if queued.binary_search(&op).is_ok() => QUEUED.into(),
+            waits => u64::from(waits),
+        }));
+        let of_lane = program.collectives.iter().zip(&self.parts).skip(parts);
+        let may_have_begun = of_lane.take_while(|(part, _)| part.first < window.end);
+        let note = |&(left, note): &(u32, u32)| if left == 0 { CLOSED } else { note };
+        numbers.extend(may_have_begun.map(|(_, part)| u64::from(note(part))));
+        let noted = walk.list(&numbers)?;
+        let progress = Progress::between(program, &At::new(&noted)?, &At::new(&numbers)?, logged);
+        if progress.is_none() {
+            walk.pass_over();
         }
-        cpus.iter_mut().for_each(|cpu| cpu.queue.shift(by));
-        mailbox.shift(by);
-        for (op, channel, back) in under_way {
+        progress
+    }
+
+    /// For how many periods more it goes on like that.
+    fn periods(&self, progress: &[Progress]) -> u64 {
+        let program = self.program();
+        let mut waits = vec![0u32; program.ops.len()];
+        program.dependents.iter().for_each(|later| waits[(later & !ON_START) as usize] += 1);
+        let of_lane = |(lane, window): (usize, &Range<u32>)| {
+            let Progress { each, reach, shrinks, .. } = progress[lane];
+            if each == 0 {
+                return u64::MAX;
+            }
+            let first = window.start;
+            let mut end = same_until(program, &waits, (lane, first - each), progress);
+            if shrinks {
+                // What waits already must wait for as many as what is there.
+                let left = |op: u32| self.state[op as usize];
+                let mut behind = first + reach..window.end;
+                end = end.min(behind.find(|&op| left(op) != left(op - each)).unwrap_or(window.end));
+            }
+            u64::from(end.saturating_sub(first + reach) / each)
+        };
+        self.windows.iter().enumerate().map(of_lane).min().unwrap_or(0)
+    }
+
+    /// Moves by some periods, where `queued` operations wait in queues, and these messages, with their channels and how many have been sent there since, are under way.
+    fn move_on(
+        &mut self,
+        (periods, period): (u32, Time),
+        (progress, queued, under_way): (&[Progress], &[u32], &[(u32, usize, u32)]),
+        logged: Range<usize>,
+    ) {
+        let program = &self.placed.program.ranks[self.rank as usize];
+        let by = |op: u32| progress[program.lane(op)].each * periods;
+        let of_lanes = self.windows.iter().zip(progress);
+        let zones: Vec<Range<u32>> =
+            of_lanes.clone().map(|(window, lane)| window.start..window.start + lane.reach).collect();
+        let mut open = Vec::new();
+        for (zone, lane) in zones.iter().zip(progress) {
+            let moved = if lane.parts > 0 { narrow::<u32>(logged.len()) * periods } else { 0 };
+            for part in parts_in(program, zone) {
+                let (left, note) = self.parts[part];
+                if left > 0 && note != ANY {
+                    open.push((part + (lane.parts * periods) as usize, note, note + moved));
+                }
+            }
+        }
+        let next = |part: u32| {
+            let part = part + progress[program.lane(program.collectives[part as usize].first)].parts;
+            (part, program.collectives[part as usize].collective)
+        };
+        let notes: Vec<(u32, u32)> = open.iter().map(|&(_, now, later)| (now, later)).collect();
+        self.observer.log_again(logged, (periods, period), &notes, next);
+        let unfinished = |state: &[u32], Range { start, end }: Range<u32>| {
+            let states = &state[start as usize..end as usize];
+            narrow::<u32>(states.iter().filter(|&&state| state != FINISHED).count())
+        };
+        for (zone, lane) in zones.iter().zip(progress) {
+            let (moved, all) = (zone.start + lane.each * periods, zone.start..zone.end + lane.each * periods);
+            // Some may have finished before their turn.
+            self.left -= unfinished(&self.state, all.clone());
+            let states: Vec<u32> = self.state[zone.start as usize..zone.end as usize].to_vec();
+            self.state[zone.start as usize..moved as usize].fill(FINISHED);
+            for ((op, later), value) in zone.clone().zip(moved..).zip(states) {
+                let is_link = value != FINISHED && value != ANY && queued.binary_search(&op).is_ok();
+                self.state[later as usize] = if is_link { value + by(value) } else { value };
+            }
+            self.left += unfinished(&self.state, all.clone());
+            for part in parts_in(program, &all) {
+                let Part { first, end, .. } = program.collectives[part];
+                self.parts[part].0 = unfinished(&self.state, first..end);
+            }
+        }
+        open.iter().for_each(|&(part, _, note)| self.parts[part].1 = note);
+        self.cpus.iter_mut().for_each(|cpu| cpu.queue.shift(by));
+        self.mailbox.shift(by);
+        for &(op, channel, back) in under_way {
             let (of_channel, messages) = (&program.outbound[channel], program.messages(narrow(channel)));
-            senders[(of_channel.first + (sent[channel] - back) % messages) as usize] = op + by;
+            self.senders[(of_channel.first + (self.sent[channel] - back) % messages) as usize] = op + by(op);
         }
-        *window = first + by..window.end + by;
+        for (window, lane) in self.windows.iter_mut().zip(progress) {
+            window.start += lane.each * periods;
+            window.end += if lane.shrinks { 0 } else { lane.each * periods };
+        }
+    }
+
+    /// The operation of an [`Action::Wake`](crate::Action::Wake) that has not come.
+    pub(crate) fn recur_wake(&self, origin: u32, op: &mut u32, walk: &mut Walk) {
+        match self.names.inside(*op).filter(|&op| (op as usize) < self.state.len()) {
+            Some(inside) => walk.seq(name_of_operations(origin, self.program().lane(inside)), op),
+            None => walk.exact(*op),
+        }
     }
 
     /// By how much the number of a message moves in a period.
@@ -162,39 +357,53 @@ impl Runner {
     }
 }
 
-/// A number that is as much smaller after every period.
-fn recur_left(left: &mut u32, walk: &mut Walk) {
-    let mut done = u32::MAX - *left;
-    walk.sum32(&mut done);
-    *left = u32::MAX - done;
+/// The parts in collectives that some operations of a lane belong to.
+fn parts_in(program: &RankProgram, ops: &Range<u32>) -> Range<usize> {
+    let parts = &program.collectives;
+    let first = parts.partition_point(|part| part.end <= ops.start);
+    first..first + parts[first..].partition_point(|part| part.first < ops.end)
 }
 
-/// All operations from `first` to the end that is returned are the same as those that are `each` after them, as far as these come before that end.
-fn same_until(program: &RankProgram, first: u32, each: u32) -> u32 {
-    let ops = &program.ops;
-    let mut waits = vec![0u32; ops.len()];
-    program.dependents.iter().for_each(|later| waits[(later & !crate::program::ON_START) as usize] += 1);
+/// All operations of a lane from `first` to the end that is returned are the same as those that are a period after them, as far as these come before that end. So many others wait for
+/// each operation: `waits`.
+fn same_until(
+    program: &RankProgram,
+    waits: &[u32],
+    (lane, first): (usize, u32),
+    progress: &[Progress],
+) -> u32 {
+    let Progress { each, parts, .. } = progress[lane];
+    let (ops, end) =
+        (&program.ops, program.lanes.get(lane + 1).map_or(narrow(program.ops.len()), |&end| end));
     let dependents = |op: usize| {
         let range = program.first_dependent[op] as usize..program.first_dependent[op + 1] as usize;
         &program.dependents[range]
     };
     let nic = |op: usize| program.nics.get(op).copied().unwrap_or(0);
-    let part = |op: u32| {
-        let place = program.collectives.partition_point(|part| part.end <= op);
-        program.collectives.get(place).filter(|part| part.first <= op).map(|_| place)
+    let is_part_same = |op: u32| {
+        let of = |op: u32| parts_in(program, &(op..op + 1)).next();
+        match (of(op), of(op + each)) {
+            (Some(one), Some(other)) => {
+                let (before, behind) = (&program.collectives[one], &program.collectives[other]);
+                let is_same = before.first + each == behind.first && before.end + each == behind.end;
+                other == one + parts as usize && (parts == 0 || is_same)
+            }
+            (one, other) => one == other,
+        }
     };
     let is_same = |op: u32| {
         let (one, other) = (op as usize, (op + each) as usize);
         let (before, behind) = (dependents(one), dependents(other));
+        let later = |before: u32| before + progress[program.lane(before & !ON_START)].each;
         ops[one] == ops[other]
             && waits[one] == waits[other]
             && nic(one) == nic(other)
-            && part(op) == part(op + each)
+            && is_part_same(op)
             && before.len() == behind.len()
-            && before.iter().zip(behind).all(|(before, behind)| before + each == *behind)
+            && before.iter().zip(behind).all(|(&before, &behind)| later(before) == behind)
     };
     let mut op = first;
-    while ((op + each) as usize) < ops.len() && is_same(op) {
+    while op + each < end && is_same(op) {
         op += 1;
     }
     op + each
