@@ -64,6 +64,15 @@ impl Inside {
         self.members[host as usize]
     }
 
+    /// Whether the programs of a host that lie outside are done; true where there are none.
+    pub fn is_finished_outside(&self, host: HostId, work: &HostWork) -> bool {
+        let mut is_finished = true;
+        work.each_program(0, &mut |rank, first_group| {
+            is_finished &= rank.is_finished() || self.has_rank(rank, host, first_group);
+        });
+        is_finished
+    }
+
     fn has_host(&self, host: HostId) -> bool {
         self.hosts.as_deref().is_none_or(|hosts| hosts[host as usize])
     }
