@@ -347,6 +347,19 @@ fn what_makes_no_sense_is_refused() {
     ));
 }
 
+/// Other jobs are not meant whose names only begin with it.
+#[test]
+fn a_name_of_a_job_means_that_job() {
+    let network = leaf_spine(2, 2, 4);
+    let two = || laid(&network, &[job("a", 0..4, ring(100_000)), job("a/b", 4..8, ring(100_000))]);
+    for (name, inside) in [("a", 0), ("a/b", 1)] {
+        let records = in_region(&network, &scheme("ecmp"), two(), &jobs(&[name]), 1);
+        assert!(records.flows.iter().all(|flow| (flow.group == inside) == (flow.packets > 0)), "{name}");
+    }
+    let found = refusal(&network, scheme("ecmp"), two(), &jobs(&["a/"]));
+    assert!(found.starts_with("detail.packets.jobs.0: expected one of a, a/b, found"), "{found}");
+}
+
 /// What the region is in flows, which take longer here as all messages of a window end at the same instant, says nothing of its packets.
 #[test]
 fn a_region_that_is_done_in_time_is_done() {
