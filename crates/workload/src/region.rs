@@ -17,7 +17,7 @@ use crate::servers::Endpoints;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Region {
-    /// The messages of these jobs or parts of a mix, by name.
+    /// The messages of these jobs or parts of a mix, by name; `background` is the `[workload]` beside jobs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<String>,
     /// The messages from one of these hosts to another one of them, by number or name; servers or GPUs go by number. Programs and closed loops (`permutation`, …) are inside with all of their hosts, or outside.
