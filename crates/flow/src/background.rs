@@ -33,6 +33,8 @@ pub(crate) struct Outside {
     /// By channel, the resource that stands for it now.
     resources: Vec<Resource>,
     links: Vec<Link>,
+    /// What changes of a flow; kept so that it is not allocated each time.
+    changes: Vec<(Resource, f64, f64)>,
     /// When the last of them has ended so far.
     pub(crate) last_end: Time,
     /// How many messages have begun.
@@ -129,9 +131,18 @@ impl Outside {
         packet: Bytes,
     ) -> Self {
         let channels = vec![Channel::default(); is_wanted.len()];
-        let (resources, links) = (Vec::new(), Vec::new());
-        let (last_end, messages) = (Time::ZERO, 0);
-        Outside { inside, packet, is_wanted, has_program, channels, resources, links, last_end, messages }
+        Outside {
+            inside,
+            packet,
+            is_wanted,
+            has_program,
+            channels,
+            resources: Vec::new(),
+            links: Vec::new(),
+            changes: Vec::new(),
+            last_end: Time::ZERO,
+            messages: 0,
+        }
     }
 
     /// From now on these resources stand for the channels, without flows.
@@ -163,16 +174,30 @@ impl Outside {
     /// A flow outside takes something else of its links than what is counted of it.
     pub(crate) fn count(&mut self, solver: &MaxMin, flow: u32, counted: &mut Vec<f64>, now: Time) {
         counted.resize(solver.taken(flow).count(), 0.0);
-        for ((resource, taken), counted) in solver.taken(flow).zip(counted) {
-            self.take(resource, std::mem::replace(counted, taken), taken, now);
-        }
+        let change = |((resource, taken), counted)| (resource, std::mem::replace(counted, taken), taken);
+        self.change(solver.taken(flow).zip(counted).map(change), now);
     }
 
     /// It takes nothing any more.
     pub(crate) fn remove(&mut self, solver: &MaxMin, flow: u32, counted: &mut Vec<f64>, now: Time) {
-        for ((resource, _), counted) in solver.taken(flow).zip(counted.drain(..)) {
-            self.take(resource, counted, 0.0, now);
+        self.change(
+            solver.taken(flow).zip(counted.drain(..)).map(|((resource, _), was)| (resource, was, 0.0)),
+            now,
+        );
+    }
+
+    /// Of each resource of a flow, what it took and what it takes from now on. One that lies on several ways of the flow comes several times, and the flow is one on it.
+    fn change(&mut self, of_flow: impl Iterator<Item = (Resource, f64, f64)>, now: Time) {
+        let mut changes = std::mem::take(&mut self.changes);
+        changes.extend(of_flow);
+        changes.sort_by_key(|&(resource, ..)| resource);
+        for of_one in changes.chunk_by(|a, b| a.0 == b.0) {
+            let (from, to) =
+                of_one.iter().fold((0.0, 0.0), |(from, to), change| (from + change.1, to + change.2));
+            self.take(of_one[0].0, from, to, now);
         }
+        changes.clear();
+        self.changes = changes;
     }
 
     fn take(&mut self, resource: Resource, from: f64, to: f64, now: Time) {
@@ -214,6 +239,11 @@ impl Outside {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use netloom_topology::{BuildContext, Crossbar, Topology};
+    use netloom_workload::{HostName, Message, Plan, Region};
+
     use super::*;
 
     fn link(least: u64) -> Link {
@@ -260,6 +290,24 @@ mod tests {
         assert_eq!((shares[0].1, shares[5].1), (1.0, 1.0), "exactly all");
         let carried = 40.0 * 3.0 + 80.0 * 7.0 + 20.0 * 40.0 + 30.0 * 2.0 + 100.0 * 48.0;
         assert_eq!(link.sum.bytes(), (carried * 1e-12 / 8.0f64).round() as u64);
+    }
+
+    #[test]
+    fn a_flow_that_takes_a_link_on_several_ways_is_one_on_it() {
+        let topology = Topology::Crossbar(Crossbar { hosts: 3, ..Crossbar::default() });
+        let network = topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
+        let messages = [1, 2].map(|dst| (0, Message::new(dst, Bytes(1), Time::ZERO)));
+        let region = Region { hosts: [0, 1].map(HostName::Number).into(), ..Region::default() };
+        let inside = region.find(&Plan::of_messages(3, messages), &network).unwrap();
+        let mut outside = Outside::new(inside, vec![true], Vec::new(), Bytes(1000));
+        outside.begin(&[0], &[100.0], Time::ZERO);
+        outside.change([(0, 0.0, 50.0), (0, 0.0, 40.0)].into_iter(), Time::ZERO);
+        assert_eq!((outside.links[0].flows, outside.links[0].used, outside.links[0].left()), (1, 90.0, 0.5));
+        // One of the ways is full, and all goes by the other one.
+        outside.change([(0, 50.0, 0.0), (0, 40.0, 30.0)].into_iter(), Time::ZERO);
+        assert_eq!((outside.links[0].flows, outside.links[0].used), (1, 30.0));
+        outside.change([(0, 0.0, 0.0), (0, 30.0, 0.0)].into_iter(), Time::ZERO);
+        assert_eq!((outside.links[0].flows, outside.links[0].left()), (0, 1.0));
     }
 
     #[test]

@@ -104,8 +104,8 @@ pub(crate) struct Outcome {
     pub(crate) calculated: Option<Time>,
     pub(crate) has_work_left: bool,
     pub(crate) is_interrupted: bool,
-    /// Whether something was left to happen.
-    pub(crate) is_cut: bool,
+    /// Whether flows were under way; outside of a region, where there was one.
+    pub(crate) is_in_flight: bool,
     /// How many messages have ended; of those outside of a region, where there was one.
     pub(crate) done: u64,
     /// What was outside of a region, where there was one.

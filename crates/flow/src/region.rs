@@ -107,20 +107,23 @@ impl RegionRun {
 
 /// What was run flow by flow, for the packets beside it.
 fn background(outcome: Outcome, inside: &Inside) -> Background {
-    let Outcome { end, is_cut, flows, mut logs, calculated, has_work_left, done, outside, .. } = outcome;
+    let Outcome { end, is_in_flight, flows, mut logs, calculated, has_work_left, done, outside, .. } =
+        outcome;
     logs.retain(|log| !inside.has_job(log.job));
     let Some(outside) = outside else { return Background::default() };
     let ends = logs.iter().flat_map(|log| &log.rounds).filter_map(|round| round.end);
     let calculated = ends.max().max(calculated);
     let last = outside.last_end.max(calculated.unwrap_or_default());
-    let last = if is_cut { end } else { last };
+    let active_until = if is_in_flight { end } else { last };
+    let is_left = is_in_flight || has_work_left;
     Background {
         flows,
         messages_done: done,
         logs,
         calculated,
         has_work_left,
-        end: last,
+        active_until,
+        end: if is_left { end } else { active_until },
         ..outside.finish(end)
     }
 }

@@ -290,6 +290,8 @@ pub(crate) struct Run<'a> {
     records: Gathered<FlowRecord>,
     done: u64,
     now: Time,
+    /// When something last happened to a flow or in a program.
+    active_until: Time,
     calculated: Option<Time>,
     /// What is outside of a region, where there is one: only of that records are kept.
     outside: Option<Outside>,
@@ -330,6 +332,7 @@ impl<'a> Run<'a> {
             records: Gathered::default(),
             done: 0,
             now: Time::ZERO,
+            active_until: Time::ZERO,
             calculated: None,
             outside,
         };
@@ -411,6 +414,7 @@ impl<'a> Run<'a> {
                     continue;
                 }
                 self.now = now;
+                self.active_until = if is_mark { self.active_until } else { now };
                 self.happen(event);
             }
             self.solve();
@@ -762,6 +766,18 @@ impl<'a> Run<'a> {
         self.records.push(record);
     }
 
+    /// Whether messages are to start or programs to go on, other than those of a region: what became of these is known from its packets.
+    fn has_work_left(&self) -> bool {
+        let works = (0..).zip(&self.works).zip(&self.upcoming);
+        works.into_iter().any(|((host, work), upcoming)| match &self.outside {
+            None => upcoming.is_some() || !work.is_finished(),
+            Some(Outside { inside, .. }) => {
+                let is_outside = |message: &Message| !inside.has(host, message.dst, message.group);
+                upcoming.as_ref().is_some_and(is_outside) || !inside.is_finished_outside(host, work)
+            }
+        })
+    }
+
     /// Ends the run.
     pub(crate) fn end(mut self, stopped_at: Option<Time>) -> Result<Outcome, RunError> {
         let until = self.stage.measure().until;
@@ -781,17 +797,17 @@ impl<'a> Run<'a> {
             (None, Some(until)) if is_cut => until,
             _ => self.now,
         };
-        let last_event = self.now;
+        let is_counted = |flow: &Active| self.outside.is_none() || flow.outside.is_some();
+        let is_in_flight = self.flows.iter().flatten().any(is_counted);
+        let active_until = if is_in_flight { end } else { self.active_until };
         self.now = end;
         self.carried.settle(&self.solver, end);
-        let has_work_left =
-            self.upcoming.iter().any(Option::is_some) || !self.works.iter().all(HostWork::is_finished);
+        let has_work_left = self.has_work_left();
         let flows = std::mem::take(&mut self.flows);
         flows.into_iter().flatten().for_each(|flow| self.hand_in(flow));
         let logs = self.works.iter_mut().flat_map(|work| work.take_logs(end)).collect();
         let Run { carried, records, calculated, outside, done, .. } = self;
         let flows = records.finish()?;
-        let active_until = if is_cut { end } else { last_event };
         Ok(Outcome {
             end,
             active_until,
@@ -801,7 +817,7 @@ impl<'a> Run<'a> {
             calculated,
             has_work_left,
             is_interrupted: stopped_at.is_some(),
-            is_cut,
+            is_in_flight,
             done,
             outside,
         })

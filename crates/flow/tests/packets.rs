@@ -2,19 +2,21 @@
 
 mod support;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use netloom_flow::RegionRun;
 use netloom_record::Records;
 use netloom_sim::{SimConfig, Simulation};
 use netloom_topology::Network;
 use netloom_transport::{Reliability, Transport};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{
-    Algorithm, AllToAll, Collective, GpuCollective, Incast, Job, JobPlacement, NicSelection, Pattern,
-    PlanContext, ScaleUp, ScaleUpWiring, Servers, Wiring, Workload,
+    Algorithm, AllToAll, Collective, GpuCollective, HostName, Incast, Job, JobPlacement, NicSelection,
+    Pattern, PlanContext, Region, ScaleUp, ScaleUpWiring, Servers, Wiring, Workload,
 };
 use support::common::*;
-use support::{flow_by_flow, free, laid};
+use support::{flow_by_flow, free, laid, messages};
 
 fn mean_slowdown(records: &Records) -> f64 {
     let slowdown = |flow| fct(flow).0 as f64 / flow.ideal_fct.0 as f64;
@@ -44,6 +46,44 @@ fn a_divided_permutation_has_the_network_for_itself() {
         let flows = flow_by_flow(&network, config(), plan()).flows;
         assert!(flows.iter().all(|flow| fct(flow).0.abs_diff(flow.ideal_fct.0) <= 1), "{name}");
         assert!(mean_slowdown(&run(network.clone(), config(), plan())) >= 1.0, "{name}");
+    }
+}
+
+/// A run with an end ends there if a message is to start later or a rank still calculates, whether anything is under way then or not. So it does beside a region.
+#[test]
+fn a_run_with_work_left_ends_when_it_is_to_end() {
+    let network = crossbar(4);
+    let until = Time::from_us(50);
+    let cut = || {
+        let mut config = free("ecmp");
+        config.measure.until = Some(until);
+        config
+    };
+    let late = || messages(&network, &[(0, 1, 4096, 0), (2, 3, 4096, 0), (0, 1, 4096, 90_000_000)]);
+    let calculating = || {
+        let collective =
+            Collective { compute: Time::from_us(30), size: Some(Bytes(1000)), ..Collective::default() };
+        laid(&network, &[job("a", 2, Pattern::Collective(collective))])
+    };
+    for plan in [late(), calculating()] {
+        let flows = flow_by_flow(&network, cut(), plan.clone());
+        let packets = run(network.clone(), cut(), plan);
+        for records in [&flows, &packets] {
+            assert_eq!((records.totals.simulated, records.totals.makespan), (until, None));
+            assert!(records.jobs.ranks.iter().all(|rank| rank.end.is_some_and(|end| end < until)
+                || rank.computation + rank.exposed + rank.waiting == until - rank.start));
+        }
+        assert_eq!(flows.totals.active_until, packets.totals.active_until);
+        assert!(flows.totals.active_until < until);
+    }
+    // Inside of a region something is left, or outside.
+    for hosts in [[0, 1], [2, 3]] {
+        let region = Region { hosts: hosts.map(HostName::Number).into(), ..Region::default() };
+        let run = RegionRun::new(network.clone(), cut(), late(), &region).unwrap();
+        let totals =
+            run.run(1, &mut |_| ControlFlow::Continue(()), &mut Records::default()).unwrap().records.totals;
+        assert_eq!((totals.simulated, totals.makespan), (until, None), "{hosts:?}");
+        assert!(totals.active_until < until, "{hosts:?}");
     }
 }
 

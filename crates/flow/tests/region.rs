@@ -347,6 +347,50 @@ fn what_makes_no_sense_is_refused() {
     ));
 }
 
+/// Other jobs are not meant whose names only begin with it.
+#[test]
+fn a_name_of_a_job_means_that_job() {
+    let network = leaf_spine(2, 2, 4);
+    let two = || laid(&network, &[job("a", 0..4, ring(100_000)), job("a/b", 4..8, ring(100_000))]);
+    for (name, inside) in [("a", 0), ("a/b", 1)] {
+        let records = in_region(&network, &scheme("ecmp"), two(), &jobs(&[name]), 1);
+        assert!(records.flows.iter().all(|flow| (flow.group == inside) == (flow.packets > 0)), "{name}");
+    }
+    let found = refusal(&network, scheme("ecmp"), two(), &jobs(&["a/"]));
+    assert!(found.starts_with("detail.packets.jobs.0: expected one of a, a/b, found"), "{found}");
+}
+
+/// What the region is in flows, which take longer here as all messages of a window end at the same instant, says nothing of its packets.
+#[test]
+fn a_region_that_is_done_in_time_is_done() {
+    let network = leaf_spine(4, 2, 4);
+    let windowed = Pattern::Collective(Collective {
+        algorithm: Algorithm::WindowedAllToAll,
+        size: Some(Bytes(30_000)),
+        window: 2,
+        ..Collective::default()
+    });
+    let plan = || {
+        let spread = [0, 4, 8, 12, 1, 5, 9, 13].map(HostName::Number);
+        let windowed = support::job("a", JobPlacement::Hosts(spread.into()), windowed.clone());
+        laid(&network, &[windowed, job("b", 2..4, ring(10_000))])
+    };
+    let run = |config: &SimConfig| in_region(&network, config, plan(), &jobs(&["a"]), 1);
+    let free = run(&scheme("ecmp"));
+    let end = free.totals.simulated;
+    let in_flows = flow_by_flow(&network, scheme("ecmp"), plan()).totals.simulated;
+    assert!(in_flows > end + Time::from_ns(100), "{in_flows} {end}");
+    let mut config = scheme("ecmp");
+    config.measure.until = Some(end + Time::from_ns(50));
+    let cut = run(&config);
+    assert_eq!(cut.totals, free.totals);
+    assert_eq!(cut.flows, free.flows);
+    // What is left outside is left.
+    config.measure.until = Some(Time::from_us(2));
+    let records = in_region(&network, &config, plan(), &jobs(&["a"]), 1);
+    assert_eq!((records.totals.makespan, records.totals.simulated), (None, Time::from_us(2)));
+}
+
 /// A run that is stopped while flows are run says so, and has no packets.
 #[test]
 fn a_run_can_be_stopped_in_either_part() {

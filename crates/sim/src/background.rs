@@ -20,7 +20,9 @@ pub struct Background {
     pub calculated: Option<Time>,
     /// Whether some of their work is left.
     pub has_work_left: bool,
-    /// When the last of them ended, or the run did before.
+    /// When the last of them, or of these calculations, ended; the end of the run if some flows were under way then.
+    pub active_until: Time,
+    /// The same, but the end of the run also if work is left.
     pub end: Time,
     /// Per channel, what it carried of them.
     pub carried: Vec<Carried>,

@@ -17,7 +17,7 @@ use crate::servers::Endpoints;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Region {
-    /// The messages of these jobs or parts of a mix, by name.
+    /// The messages of these jobs or parts of a mix, by name; `background` is the `[workload]` beside jobs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<String>,
     /// The messages from one of these hosts to another one of them, by number or name; servers or GPUs go by number. Programs and closed loops (`permutation`, …) are inside with all of their hosts, or outside.
@@ -62,6 +62,15 @@ impl Inside {
     /// Whether a host, server or GPU may send or receive messages that are inside.
     pub fn has_member(&self, host: HostId) -> bool {
         self.members[host as usize]
+    }
+
+    /// Whether the programs of a host that lie outside are done; true where there are none.
+    pub fn is_finished_outside(&self, host: HostId, work: &HostWork) -> bool {
+        let mut is_finished = true;
+        work.each_program(0, &mut |rank, first_group| {
+            is_finished &= rank.is_finished() || self.has_rank(rank, host, first_group);
+        });
+        is_finished
     }
 
     fn has_host(&self, host: HostId) -> bool {
@@ -144,13 +153,11 @@ impl Region {
         Ok(Arc::new(inside))
     }
 
-    /// By the groups that are called so, or begin with that name and a slash.
     fn of_jobs(&self, plan: &Plan, endpoints: &Endpoints) -> Result<Inside, Invalid> {
-        let is_of = |group: &str, name: &str| {
-            group.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
+        let mut groups: Box<[bool]> = vec![false; plan.groups.len()].into();
         for (at, name) in self.jobs.iter().enumerate() {
-            if !plan.groups.iter().any(|group| is_of(group, name)) {
+            let called = groups_called(plan, name);
+            if called.is_empty() {
                 let expected = match plan.groups.as_slice() {
                     [_] => {
                         "`hosts` instead, as the workload has no jobs and no parts that have names".to_owned()
@@ -159,9 +166,8 @@ impl Region {
                 };
                 return Err(Invalid::new(format!("jobs.{at}"), expected, format!("\"{name}\"")));
             }
+            called.into_iter().for_each(|group| groups[group] = true);
         }
-        let groups: Box<[bool]> =
-            plan.groups.iter().map(|group| self.jobs.iter().any(|name| is_of(group, name))).collect();
         let mut jobs = Vec::with_capacity(plan.jobs.len());
         for job in &plan.jobs {
             let of_job = &groups[usize::from(job.groups.start)..usize::from(job.groups.end)];
@@ -220,4 +226,17 @@ impl Region {
         let members = hosts.clone().into();
         Ok(Inside { hosts: Some(hosts.into()), groups: None, jobs, members })
     }
+}
+
+/// The groups for which a name stands: those of the job of that name; if there is none, the group that is called so; else those whose name begins with it and
+/// a slash, as those of a part that has several do.
+fn groups_called(plan: &Plan, name: &str) -> Vec<usize> {
+    let of_jobs = plan.jobs.iter().filter(|job| job.name == name).flat_map(|job| job.groups.clone());
+    let of_jobs: Vec<usize> = of_jobs.map(usize::from).collect();
+    let those = |is_meant: &dyn Fn(&str) -> bool| -> Vec<usize> {
+        (0..plan.groups.len()).filter(|&group| is_meant(&plan.groups[group])).collect()
+    };
+    let is_part = |group: &str| group.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+    let found = [of_jobs, those(&|group| group == name), those(&is_part)];
+    found.into_iter().find(|groups| !groups.is_empty()).unwrap_or_default()
 }

@@ -14,15 +14,22 @@ pub(super) fn check(scenario: &Scenario, document: &Node) -> Result<(), Problems
     if scenario.detail == Detail::Packets {
         return Ok(());
     }
-    let place = match scenario.detail {
-        Detail::Region(_) => "where all but a region is at the level of flows",
-        _ => "at the level of flows (detail = \"flow\")",
+    let is_region = matches!(scenario.detail, Detail::Region(_));
+    let place = match is_region {
+        true => "where all but a region is at the level of flows",
+        false => "at the level of flows (detail = \"flow\")",
     };
     let refuse = |section: &str, field: &str, message: &str| {
         Err(located(document, section, field, &format!("{message} {place}")).into())
     };
     if scenario.fast != Fast::Nothing {
-        return refuse("fast", "", "expected false, as nothing is calculated packet by packet");
+        let why = match is_region {
+            true => {
+                "expected false, as links have other rates for packets whenever flows beside them begin or end,"
+            }
+            false => "expected false, as nothing is calculated packet by packet",
+        };
+        return refuse("fast", "", why);
     }
     if scenario.routing.max_flow_entries.is_some() {
         return refuse("routing", "max_flow_entries", "expected none, as switches forget no flow");

@@ -5,6 +5,7 @@ use netloom_routing::Placement;
 use netloom_transport::congestion::Signal;
 use netloom_units::Time;
 
+use crate::detail::Detail;
 use crate::scenario::Scenario;
 
 pub(super) fn late_warm_up(summary: &Summary) -> Option<String> {
@@ -38,9 +39,12 @@ pub(super) fn one_sided(summary: &Summary) -> Option<String> {
 
 /// Nothing passed where a trace was asked for.
 pub(super) fn empty_trace(scenario: &Scenario, records: &Records) -> Option<String> {
-    (scenario.measure.trace.is_some() && records.trace.is_empty()).then(|| {
-        "measure.trace: no packet was traced: none of these flows sent anything, and nothing crossed these channels".to_owned()
-    })
+    let of_whom = match scenario.detail {
+        Detail::Region(_) => "none of these flows sent anything inside the region, and no packet",
+        _ => "none of these flows sent anything, and nothing",
+    };
+    (scenario.measure.trace.is_some() && records.trace.is_empty())
+        .then(|| format!("measure.trace: no packet was traced: {of_whom} crossed these channels"))
 }
 
 /// There are no ranks whose activities or operations could be kept.

@@ -13,6 +13,7 @@ use netloom_workload::{Rails, RankLog};
 use rustc_hash::FxHashMap;
 
 use crate::background::Background;
+use crate::host::Host;
 use crate::message::Message;
 use crate::node::Node;
 use crate::protocol::facts;
@@ -116,7 +117,10 @@ pub(crate) fn collect(
         check_work(world, &nodes)?;
     }
     // A run that was cut short ends there; one whose work was done ended with its last event.
-    let is_cut = waiting > 0 || !pending.is_empty() || has_unfinished_flows(&nodes);
+    let is_cut = waiting > 0
+        || !pending.is_empty()
+        || has_unfinished_flows(&nodes)
+        || hosts(&nodes).any(Host::has_work_left);
     let end = match stopped_at {
         Some(reached) => reached,
         None if is_cut && until < Time::MAX => until,
@@ -128,7 +132,15 @@ pub(crate) fn collect(
 
     let mut records = Records { groups, ..Records::default() };
     collect_flow_observations(world, &mut nodes, &mut records)?;
-    let Background { flows: beside, logs, carried, calculated, has_work_left, .. } = background;
+    let Background {
+        flows: beside,
+        logs,
+        carried,
+        calculated,
+        has_work_left,
+        active_until: active_beside,
+        ..
+    } = background;
     let logs = take_logs(&mut nodes, end).into_iter().chain(logs).collect();
     let parts = world.servers.as_deref().map(|servers| (&*servers.rails, Gathered::default()));
     let done = Done { calculated, is_undone: has_work_left, ..Done::default() };
@@ -212,7 +224,7 @@ pub(crate) fn collect(
         load_until,
         makespan: done.makespan(&nodes),
         active_from: done.first_start,
-        active_until: if is_busy { end } else { world.clock(last_event).max(background.end).min(end) },
+        active_until: if is_busy { end } else { world.clock(last_event).max(active_beside).min(end) },
         packet_hops: 0,
         data,
         control,
@@ -224,6 +236,13 @@ pub(crate) fn collect(
     records.totals.packet_hops = hand_on_channels(world, &nodes, &records.totals, &carried, sink) - crossing;
     records.sort();
     Ok(records)
+}
+
+fn hosts(nodes: &[Node]) -> impl Iterator<Item = &Host> {
+    nodes.iter().filter_map(|node| match node {
+        Node::Host(host) => Some(host.as_ref()),
+        _ => None,
+    })
 }
 
 /// What the ranks of programs noted.
@@ -283,14 +302,8 @@ impl Done {
 
     /// When flows and calculations were all done.
     fn makespan(&self, nodes: &[Node]) -> Option<Time> {
-        let hosts = || {
-            nodes.iter().filter_map(|node| match node {
-                Node::Host(host) => Some(host),
-                _ => None,
-            })
-        };
-        let is_done = !self.is_undone && !hosts().any(|host| host.has_work_left());
-        let calculated = hosts().filter_map(|host| host.calculated).max().max(self.calculated);
+        let is_done = !self.is_undone && !hosts(nodes).any(Host::has_work_left);
+        let calculated = hosts(nodes).filter_map(|host| host.calculated).max().max(self.calculated);
         self.last_completion.max(calculated).filter(|_| is_done)
     }
 }
