@@ -769,6 +769,24 @@ mod tests {
     }
 
     #[test]
+    fn a_list_is_given_back_and_may_differ() {
+        let mut walk = Walk::note(Time(1));
+        assert_eq!(walk.list(&[5, 6, 7]), None);
+        walk.exact(1u32);
+        walk.begin_to_compare(Time(2));
+        assert_eq!(walk.list(&[8]), Some(vec![5, 6, 7]));
+        walk.exact(1u32);
+        assert!(walk.recurs());
+        walk.begin_to_move(3);
+        assert_eq!(walk.list(&[8]), Some(vec![5, 6, 7]));
+        // Of counts there are none, and of what differs already nothing is known.
+        assert_eq!(Walk::note_counts(Time(1)).list(&[5]), None);
+        walk.begin_to_compare(Time(3));
+        walk.exact(4u32);
+        assert_eq!(walk.list(&[8]), None);
+    }
+
+    #[test]
     fn a_shorter_or_longer_state_differs() {
         let mut walk = Walk::note(Time(1));
         walk.exact(1u32);

@@ -74,7 +74,7 @@ pub struct Ports {
     /// One bit per port: something may be ready to go. Set by an enqueue, cleared at the end of the node's turn.
     waiting: Vec<u64>,
     /// Per port, the state of the queues served in turn. Empty if there are none.
-    service: Vec<ServiceState>,
+    service: Box<[ServiceState]>,
     buffers: Buffers,
     /// What was dropped here, or lost on the channels that these ports feed.
     dropped: Option<Box<Dropped>>,
@@ -159,7 +159,8 @@ impl Ports {
         let buffers = Buffers::new(&specs, rules, is_host);
         let count = specs.len();
         let service = ServiceState { round_robin: RoundRobin::new(rules.quanta.len()), control_sent: 0 };
-        let service = if rules.first_scheduled < rules.queues { vec![service; count] } else { Vec::new() };
+        let scheduled = if rules.first_scheduled < rules.queues { count } else { 0 };
+        let service = vec![service; scheduled].into();
         let inputs = (!is_host && rules.may_wait_at_inputs())
             .then(|| Box::new(Inputs::new(count, rules.data_queues(), rules.buffer)));
         let is_cut = |spec: &PortSpec| spec.faults.as_ref().is_some_and(|faults| faults.has_cuts());

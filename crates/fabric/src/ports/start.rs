@@ -15,7 +15,7 @@ use crate::rules::{Accounting, CONTROL, DATA, LINK, Rules};
 pub(super) struct Output<'a, W> {
     pub(super) queues: &'a mut Queues,
     /// Of all ports.
-    pub(super) service: &'a mut Vec<ServiceState>,
+    pub(super) service: &'a mut Box<[ServiceState]>,
     pub(super) waiting: &'a mut Vec<u64>,
     pub(super) transmitter: Transmitter<'a, W>,
 }
