@@ -58,6 +58,13 @@ impl<'s> At<'s> {
     }
 }
 
+/// A message that has not left completely: the operation that sends it, its channel, and how many were sent in that from this one on.
+struct UnderWay {
+    op: u32,
+    channel: usize,
+    back: u32,
+}
+
 /// What has become of a lane in a period.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
@@ -201,7 +208,7 @@ impl Runner {
                 walk.exact(place(op));
                 walk.exact(back);
                 walk.flow(origin, &mut number);
-                messages_under_way.push((op, channel, back));
+                messages_under_way.push(UnderWay { op, channel, back });
             }
         }
         walk.exact(u64::MAX);
@@ -284,7 +291,7 @@ impl Runner {
     fn move_on(
         &mut self,
         (periods, period): (u32, Time),
-        (progress, queued, under_way): (&[Progress], &[u32], &[(u32, usize, u32)]),
+        (progress, queued, under_way): (&[Progress], &[u32], &[UnderWay]),
         logged: Range<usize>,
     ) {
         let program = &self.placed.program.ranks[self.rank as usize];
@@ -331,7 +338,7 @@ impl Runner {
         open.iter().for_each(|&(part, _, note)| self.parts[part].1 = note);
         self.cpus.iter_mut().for_each(|cpu| cpu.queue.shift(by));
         self.mailbox.shift(by);
-        for &(op, channel, back) in under_way {
+        for &UnderWay { op, channel, back } in under_way {
             let (of_channel, messages) = (&program.outbound[channel], program.messages(narrow(channel)));
             self.senders[(of_channel.first + (self.sent[channel] - back) % messages) as usize] = op + by(op);
         }
