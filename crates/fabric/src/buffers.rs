@@ -138,8 +138,7 @@ impl Inflow {
         Inflow(u64::try_from(per_picosecond).unwrap_or(u64::MAX))
     }
 
-    /// Most bytes of packets, of at most so many each, that arrive from now on until so much time has passed: those of one have been on their way before, and the head of another
-    /// may arrive before all of it does.
+    /// The most bytes that can arrive within `time`, in packets of at most `packet` bytes: one may be on its way already, and of another only the head may have arrived.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "what comes while a port is busy")]
     fn within(self, time: Time, packet: u64) -> u64 {

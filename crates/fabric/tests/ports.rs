@@ -497,8 +497,8 @@ struct Seen {
 
 /// Runs the arrivals, looking at all ports every `window` ns and at `looks`. Under credits, what leaves comes back as a credit
 /// 1500 ns after its transmission began, at the earliest.
-/// If it `is_unobserved`, the ports' loads are not read, and under flow control ports know when the node's next event comes. What comes by a port
-/// is as fast as its link only if it `is_paced`.
+/// If it `is_unobserved`, nobody reads the loads of ports, and under flow control ports are told when the node's next event comes. If it `is_paced`, packets arrive
+/// at each port no faster than its link carries them.
 fn run(
     fabric: &Fabric,
     vcs: u8,
@@ -511,7 +511,7 @@ fn run(
     let has_credits = matches!(fabric.flow_control, FlowControl::Credits(_));
     let mut specs: Vec<_> = (0..PORTS).map(spec).collect();
     specs[0].changes = vec![(ns(777), Rate::from_gbps(1)), (ns(4000), Rate::from_gbps(3))];
-    // When the last byte has come by each port.
+    // When the last byte has arrived at each port.
     let mut link_is_free = [0; PORTS as usize];
     let mut node = Node::new(fabric, vcs, specs).unobserved(is_unobserved && !fabric.is_lossless());
     node.is_paced = is_paced;

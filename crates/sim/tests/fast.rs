@@ -54,6 +54,31 @@ fn skipped_of_plan(network: &Network, config: &SimConfig, plan: impl Fn() -> Pla
     (expected.records, skipped)
 }
 
+/// A workload on servers; on hosts without servers where these have one NIC. None if it is refused.
+fn planned(network: &Network, servers: &Servers, pattern: &Pattern) -> Option<Plan> {
+    let rails = if servers.nics > 1 { Some(Arc::new(servers.build(network, 1).ok()?)) } else { None };
+    let context = PlanContext { rails, ..PlanContext::new(1) };
+    Workload::new(pattern.clone()).plan(network, &context).ok()
+}
+
+/// The skipping of a workload on servers.
+fn skipped_on(
+    network: &Network,
+    config: &SimConfig,
+    servers: &Servers,
+    pattern: &Pattern,
+) -> (Records, Skipped) {
+    skipped_of_plan(network, config, || planned(network, servers, pattern).unwrap())
+}
+
+/// Outcomes with and without skipping are the same, unless the workload on these servers is refused.
+fn compare_on(network: &Network, config: &SimConfig, servers: &Servers, pattern: &Pattern) {
+    let accepts = |plan| Simulation::check(network.clone(), config.clone(), plan).is_ok();
+    if planned(network, servers, pattern).is_some_and(accepts) {
+        skipped_on(network, config, servers, pattern);
+    }
+}
+
 /// The share of packet-hops that was skipped.
 fn share(network: &Network, config: &SimConfig, pattern: &Pattern) -> f64 {
     let (records, skipped) = skipped(network, config, pattern);
@@ -381,17 +406,7 @@ proptest! {
         let Some(preset) = preset::find(name) else { return Ok(()) };
         let config = SimConfig { routing: preset.routing(), fabric, transport, seed, measure, ..SimConfig::default() };
         let servers = Servers { nics, ..Servers::default() };
-        let Ok(rails) = servers.build(&network, 1) else { return Ok(()) };
-        let rails = Arc::new(rails);
-        let plan = || {
-            let rails = (nics > 1).then(|| rails.clone());
-            let context = PlanContext { rails, ..PlanContext::new(1) };
-            Workload::new(Pattern::Collective(collective.clone())).plan(&network, &context)
-        };
-        if plan().is_err() || Simulation::check(network.clone(), config.clone(), plan().unwrap()).is_err() {
-            return Ok(());
-        }
-        skipped_of_plan(&network, &config, || plan().unwrap());
+        compare_on(&network, &config, &servers, &Pattern::Collective(collective));
     }
 }
 
@@ -419,12 +434,8 @@ fn training(layers: u32) -> TrainingStep {
 /// The skipping of a training step on servers of two GPUs, tensor-parallel each.
 fn skipped_of_training(config: &SimConfig, step: TrainingStep) -> (Records, Skipped) {
     let (network, servers) = (leaf_spine(2, 2, 4), servers_of(2, NicSelection::Gpu));
-    skipped_of_plan(&network, config, || {
-        let rails = Some(Arc::new(servers.build(&network, 1).unwrap()));
-        let context = PlanContext { rails, ..PlanContext::new(1) };
-        let step = TrainingStep { tensor: Some(2), ..step.clone() };
-        Workload::new(Pattern::TrainingStep(step)).plan(&network, &context).unwrap()
-    })
+    let step = TrainingStep { tensor: Some(2), ..step };
+    skipped_on(&network, config, &servers, &Pattern::TrainingStep(step))
 }
 
 #[test]
@@ -517,17 +528,7 @@ proptest! {
         let measure = Measure { until: Some(Time::from_us(until)), ..Measure::default() };
         let config = SimConfig { fabric, transport, seed, measure, ..ecmp() };
         let servers = if gpus > 1 { servers_of(gpus, selection) } else { Servers::default() };
-        let Ok(rails) = servers.build(&network, 1) else { return Ok(()) };
-        let rails = Arc::new(rails);
-        let plan = || {
-            let rails = (gpus > 1).then(|| rails.clone());
-            let context = PlanContext { rails, ..PlanContext::new(1) };
-            Workload::new(Pattern::TrainingStep(step.clone())).plan(&network, &context)
-        };
-        if plan().is_err() || Simulation::check(network.clone(), config.clone(), plan().unwrap()).is_err() {
-            return Ok(());
-        }
-        skipped_of_plan(&network, &config, || plan().unwrap());
+        compare_on(&network, &config, &servers, &Pattern::TrainingStep(step));
     }
 }
 
@@ -552,11 +553,7 @@ fn hosts_that_go_in_step_recur_together() {
 /// The skipping of a ring over a network in which each flow has one path: all steps but the first ones and the last ones are skipped.
 fn skipped_of_ring(network: &Network, config: &SimConfig, ring: Collective, nics: u32) -> (Records, Skipped) {
     let servers = Servers { nics, ..Servers::default() };
-    skipped_of_plan(network, config, || {
-        let rails = (nics > 1).then(|| Arc::new(servers.build(network, 1).unwrap()));
-        let context = PlanContext { rails, ..PlanContext::new(1) };
-        Workload::new(Pattern::Collective(ring.clone())).plan(network, &context).unwrap()
-    })
+    skipped_on(network, config, &servers, &Pattern::Collective(ring))
 }
 
 fn ring(size: u64) -> Collective {
@@ -656,17 +653,13 @@ fn servers_of_several_nics_recur() {
     let network = leaf_spine(2, 2, 4);
     for nic_selection in [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash] {
         let servers = Servers { nics: 2, nic_selection, ..Servers::default() };
-        let plan = || {
-            let rails = servers.build(&network, 1).unwrap();
-            let context = PlanContext { rails: Some(Arc::new(rails)), ..PlanContext::new(1) };
-            let ring = Collective { size: Some(Bytes(24_000_000)), ..Collective::default() };
-            Workload::new(Pattern::Collective(ring)).plan(&network, &context).unwrap()
-        };
+        let ring = Collective { size: Some(Bytes(24_000_000)), ..Collective::default() };
+        let pattern = Pattern::Collective(ring);
         // Alarms wait at each NIC, where packets may be lost.
         for buffer in [None, Some(Bytes(4_000_000))] {
             let options = FabricOptions { buffer, ..FabricOptions::default() };
             let config = SimConfig { fabric: Fabric { options, ..Fabric::default() }, ..ecmp() };
-            let (_, skipped) = skipped_of_plan(&network, &config, plan);
+            let (_, skipped) = skipped_on(&network, &config, &servers, &pattern);
             assert_eq!(skipped.obstacle, None);
         }
     }

@@ -286,7 +286,7 @@ impl Ports {
     }
 }
 
-/// When the last one of so many bytes begins to leave at the earliest: if those of some ports that have data to send, as bits of all that have something, sent nothing else from now on.
+/// The earliest instant at which the last of `bytes` begins to leave, if the ports `by` send nothing else from now on. Only those that have data count; `waiting` has a bit for each port that has something to send.
 fn when_sent(bytes: u64, Concerned(by): Concerned, ports: &[Port], waiting: &[u64], rules: &Rules) -> Time {
     let (mut first, mut count, mut least_pace) = (NEVER, 0, u64::MAX);
     for (ports, &waiting) in ports.chunks(64).zip(waiting) {

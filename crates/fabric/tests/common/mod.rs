@@ -103,7 +103,7 @@ pub struct Node {
     is_unobserved: bool,
     /// When the node's next event comes, where ports are to know it: under flow control.
     pub next: Option<Time>,
-    /// Whether packets come by each port as its link can carry them, so that ports know what may come.
+    /// Whether packets arrive at each port no faster than its link carries them, which bounds how much can arrive.
     pub is_paced: bool,
     random: Pcg64Mcg,
 }

@@ -58,7 +58,7 @@ impl<'s> At<'s> {
     }
 }
 
-/// A message that has not left completely: the operation that sends it, its channel, and how many were sent in that from this one on.
+/// A message that has not left completely: the operation that sends it, its channel, and how many messages of the channel were sent from this one on.
 struct UnderWay {
     op: u32,
     channel: usize,
@@ -66,14 +66,14 @@ struct UnderWay {
 }
 
 /// What has become of a lane in a period.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Progress {
-    /// It is so many operations, and parts in collectives, further on.
+    /// By how many operations, and parts in collectives, it has moved on.
     each: u32,
     parts: u32,
-    /// So many from its first one on have changed, at most.
+    /// How many operations the period may have changed, counted from the first that had not finished.
     reach: u32,
-    /// Its last one that waits for another one is the same: there are fewer.
+    /// The end of its window has not moved: fewer operations are left in it.
     shrinks: bool,
 }
 
@@ -189,13 +189,13 @@ impl Runner {
             }
         }
         // Messages under way are known by the operations that have sent them.
-        let (mut messages_under_way, mut of_lanes) = (Vec::new(), observer.sending() as usize);
+        let (mut messages_under_way, mut unknown) = (Vec::new(), observer.sending());
         for (channel, sent) in sent.iter_mut().enumerate() {
             let (of_channel, messages) = (&program.outbound[channel], program.messages(narrow(channel)));
             let now = *sent;
             walk.seq(name(placed, *rank, channel), sent);
             for back in 1..=now.min(narrow(under_way)).min(messages) {
-                if of_lanes == 0 {
+                if unknown == 0 {
                     break;
                 }
                 let number = now - back;
@@ -203,7 +203,7 @@ impl Runner {
                 if !windows[program.lane(op)].contains(&op) || state[op as usize] == FINISHED {
                     continue;
                 }
-                of_lanes -= 1;
+                unknown -= 1;
                 let mut number = names.outside(of_channel.first * rounds + number);
                 walk.exact(place(op));
                 walk.exact(back);
@@ -298,7 +298,7 @@ impl Runner {
         let by = |op: u32| progress[program.lane(op)].each * periods;
         let of_lanes = self.windows.iter().zip(progress);
         let zones: Vec<Range<u32>> =
-            of_lanes.clone().map(|(window, lane)| window.start..window.start + lane.reach).collect();
+            of_lanes.map(|(window, lane)| window.start..window.start + lane.reach).collect();
         let mut open = Vec::new();
         for (zone, lane) in zones.iter().zip(progress) {
             let moved = if lane.parts > 0 { narrow::<u32>(logged.len()) * periods } else { 0 };
@@ -371,8 +371,7 @@ fn parts_in(program: &RankProgram, ops: &Range<u32>) -> Range<usize> {
     first..first + parts[first..].partition_point(|part| part.first < ops.end)
 }
 
-/// All operations of a lane from `first` to the end that is returned are the same as those that are a period after them, as far as these come before that end. So many others wait for
-/// each operation: `waits`.
+/// The operations of a lane from `first` on repeat every period, up to the one that is returned. `waits` says for each operation how many others it waits for.
 fn same_until(
     program: &RankProgram,
     waits: &[u32],
