@@ -10,7 +10,7 @@ use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark};
 use netloom_record::{Records, Skipped, Window};
 use netloom_routing::preset;
 use netloom_sim::{Degrade, Fast, Fault, Measure, SimConfig, Simulation};
-use netloom_topology::Network;
+use netloom_topology::{Crossbar, Network, Topology};
 use netloom_transport::congestion::dcqcn::{Dcqcn, DcqcnPreset};
 use netloom_transport::congestion::dctcp::{Cut, Dctcp};
 use netloom_transport::congestion::newreno::NewReno;
@@ -569,6 +569,16 @@ fn steps_that_are_the_same_are_skipped() {
         assert_eq!(records.flows.len(), if nics == 1 { 18 * 10 } else { 8 * 5 });
         assert!(skipped.jumps <= 8, "{skipped:?}");
         assert!(skipped.packet_hops * 100 > records.totals.packet_hops * 90, "{skipped:?}");
+    }
+}
+
+/// What a search may cost at first is little for so many hosts, and a step lasts twice as long as it takes to settle.
+#[test]
+fn searches_that_cannot_be_paid_for_at_once_find_steps_that_are_the_same() {
+    for rate in [200, 400].map(Rate::from_gbps) {
+        let network = build(Topology::Crossbar(Crossbar { hosts: 130, rate, ..Crossbar::default() }));
+        let (records, skipped) = skipped_of_ring(&network, &ecmp(), ring(65_000_000), 1);
+        assert!(skipped.packet_hops * 10 > records.totals.packet_hops * 9, "{skipped:?}");
     }
 }
 

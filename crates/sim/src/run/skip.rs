@@ -41,6 +41,9 @@ const FEWEST: u32 = 64;
 /// Marks at which few nodes are compared with those at the first one, at first; twice as many after every second failure.
 const FIRST_MARKS: u32 = 4;
 
+/// Pauses that are paid for before an attempt begins.
+const FIRST_PAUSES: u64 = 6;
+
 /// Marks at which they are compared at most.
 const MOST_MARKS: u32 = 128;
 
@@ -57,10 +60,10 @@ const MOST_TRIES: u32 = 256;
 const CREDIT: u64 = 50_000;
 
 /// While no data arrive, the run pauses after one part in this number of the time for which none have: a step of training begins with calculations.
-const IDLE_SHARE: u64 = 64;
+const IDLE_SHARE: u64 = 256;
 
 /// What it may spend on such pauses before it has handled anything, in messages handled: some hundredths of a second.
-const IDLE_CREDIT: u64 = 1_000_000;
+const IDLE_CREDIT: u64 = 2_500_000;
 
 /// It may spend one part in this number of what it has handled,
 const SHARE: u64 = 25;
@@ -215,8 +218,16 @@ enum Stage {
         failures: u32,
         since: Time,
     },
-    /// These recur after `period` marks: everything is compared after that number of marks.
-    All { reference: Reference, watched: Vec<u32>, noted: Option<Noted>, period: u32, marks: u32, tries: u32 },
+    /// These recur after `period` marks, as they have since an instant: everything is compared after that number of marks.
+    All {
+        reference: Reference,
+        watched: Vec<u32>,
+        noted: Option<Noted>,
+        period: u32,
+        marks: u32,
+        tries: u32,
+        since: Time,
+    },
 }
 
 impl Stage {
@@ -228,6 +239,7 @@ impl Stage {
 
 /// The state that is compared with those at the marks behind it.
 struct Noted {
+    at: Time,
     walk: Walk,
     messages: u64,
     tally: u64,
@@ -244,6 +256,10 @@ struct Search {
     next: Time,
     /// How long it goes on until the next attempt.
     gap: Time,
+    /// How much longer than that it goes on once a jump has landed or a step has begun, as that is how long it took until all recurred after the one before: steps are alike.
+    settling: Time,
+    /// When that attempt would begin otherwise; none if what came before is not alike.
+    from: Option<Time>,
     stage: Stage,
     /// At how many marks few nodes are compared first in the next attempt: as many as in the last one, if that was given up for its costs.
     marks: u32,
@@ -269,6 +285,8 @@ impl Search {
             pause_cost: pause_cost(nodes),
             next: gap,
             gap,
+            settling: Time::ZERO,
+            from: None,
             stage: Stage::Rest,
             marks: FIRST_MARKS,
             seen: Time::ZERO,
@@ -301,20 +319,40 @@ impl Search {
         handled.cast_unsigned() / SHARE
     }
 
-    /// Whether there is something left to spend.
-    fn has_credit(&self, session: &Session<World>) -> bool {
-        self.spent < CREDIT + self.earned(session) + self.skipped.packet_hops / SHARE_OF_SKIPPED
+    /// What has been spent beyond what may be. An attempt begins only if its first pauses may be spent, too.
+    fn debt(&self, session: &Session<World>) -> Option<u64> {
+        let credit = CREDIT + self.earned(session) + self.skipped.packet_hops / SHARE_OF_SKIPPED;
+        let first = if matches!(self.stage, Stage::Rest) { FIRST_PAUSES } else { 0 };
+        (self.spent + first * self.pause_cost).checked_sub(credit)
+    }
+
+    /// Nothing is looked at until there is something left to spend, as far as that can be foreseen.
+    fn wait_for_credit(&mut self, session: &Session<World>) {
+        let now = session.reached();
+        if let Stage::Few { marks, .. } = self.stage {
+            self.marks = marks;
+        }
+        if !matches!(self.stage, Stage::Rest) {
+            self.give_up(now);
+        }
+        // The next pause is paid for, too.
+        let debt = self.debt(session).unwrap_or(0) + self.pause_cost;
+        let handled = (self.earned(session) * SHARE).max(1);
+        let time = u128::from(debt * SHARE) * u128::from(now.0) / u128::from(handled);
+        // Not longer than it has gone on so far: more may be handled from now on.
+        let time = Time(u64::try_from(time).unwrap_or(u64::MAX)).min(now).max(self.gap);
+        self.next = now.saturating_add(time);
+        self.from = None;
     }
 
     /// The run has paused at the planned instant: examines the state there, and plans the next pause.
     fn step(&mut self, world: &World, session: &mut Session<World>) {
         let now = session.reached();
         self.spent += self.pause_cost;
-        if !self.has_credit(session) {
-            if let Stage::Few { marks, .. } = self.stage {
-                self.marks = marks;
-            }
-            return self.give_up(now);
+        // The first comparison of everything is what an attempt is for.
+        let is_almost_there = matches!(self.stage, Stage::All { tries: 0, .. } | Stage::Step { .. });
+        if !is_almost_there && self.debt(session).is_some() {
+            return self.wait_for_credit(session);
         }
         let (reference, pending) = match self.stage {
             Stage::Step { pair, at } => return self.await_step(world, session, (pair, at)),
@@ -326,6 +364,7 @@ impl Search {
                 self.spent += u64::from(session.nodes()) + pending.len() as u64;
                 self.idle_since = None;
                 if left < FEWEST {
+                    self.settling = Time::ZERO;
                     // What recurs may be whole steps.
                     return match self.steps.pair(world, session, reference.pair()) {
                         Some(pair) => self.begin_to_await(pair, now),
@@ -358,9 +397,8 @@ impl Search {
         }
         if now - self.seen > self.patience {
             self.patience = self.patience.saturating_add(self.patience).min(END_OF_TIME);
-            self.stage = Stage::Rest;
-            self.next = now + self.gap;
-            return;
+            self.settling = Time::ZERO;
+            return self.begin_again(now);
         }
         // What arrives before another lookahead has passed is under way by now.
         let known = now + self.lookahead;
@@ -380,6 +418,7 @@ impl Search {
                 let (time, hops) = self.steps.look(world, session, self.end, &mut self.spent);
                 if hops > 0 {
                     self.note_jump(time, hops);
+                    self.gap = self.lookahead * FIRST_GAP;
                 }
             }
             None => {
@@ -396,8 +435,15 @@ impl Search {
             }
             Some(first) => return self.next = first.min(known),
         }
+        self.begin_again(session.reached());
+    }
+
+    /// The next attempt begins when all may recur again.
+    fn begin_again(&mut self, now: Time) {
         self.stage = Stage::Rest;
-        self.next = session.reached() + self.gap;
+        let from = now + self.gap;
+        self.from = Some(from);
+        self.next = from + self.settling;
     }
 
     /// When something happens next, if no data are on their way anywhere.
@@ -423,7 +469,9 @@ impl Search {
         let passed = *next - 1;
         if recurs {
             let (reference, watched) = (*reference, std::mem::take(watched));
-            self.stage = Stage::All { reference, watched, noted: None, period: passed, marks: 0, tries: 0 };
+            let since = noted.as_ref().map_or(now, |noted| noted.at);
+            let (period, noted) = (passed, None);
+            self.stage = Stage::All { reference, watched, noted, period, marks: 0, tries: 0, since };
             return self.look_at_all(world, session);
         }
         if noted.is_some() && passed < *marks {
@@ -445,7 +493,7 @@ impl Search {
         self.spent += pass((world, session), watched, &mut walk).cost;
         *next = 1;
         let refusal = walk.refusal();
-        *noted = Some(Noted { walk, messages: 0, tally });
+        *noted = Some(Noted { at: now, walk, messages: 0, tally });
         if let Some(what) = refusal {
             self.refuse(what);
         }
@@ -454,7 +502,9 @@ impl Search {
     /// Compares everything at a mark, if it is one at which that may have recurred.
     fn look_at_all(&mut self, world: &World, session: &mut Session<World>) {
         let (now, messages, tally) = (session.reached(), session.messages(), session.tally());
-        let Stage::All { reference, watched, noted, period, marks, tries } = &mut self.stage else { return };
+        let Stage::All { reference, watched, noted, period, marks, tries, .. } = &mut self.stage else {
+            return;
+        };
         if *marks % *period != 0 {
             *marks += 1;
             return;
@@ -492,7 +542,7 @@ impl Search {
         let mut walk = Walk::note(now);
         self.spent += pass((world, session), &nodes, &mut walk).cost;
         let refusal = walk.refusal();
-        *noted = Some(Noted { walk, messages, tally });
+        *noted = Some(Noted { at: now, walk, messages, tally });
         if let Some(what) = refusal {
             self.refuse(what);
         }
@@ -500,11 +550,12 @@ impl Search {
 
     /// The state has recurred, and recurs for as many periods more.
     fn jump(&mut self, world: &World, session: &mut Session<World>, periods: u64) {
-        let Stage::All { reference, noted: Some(Noted { mut walk, messages, .. }), .. } =
+        let Stage::All { reference, noted: Some(Noted { mut walk, messages, .. }), since, .. } =
             std::mem::replace(&mut self.stage, Stage::Rest)
         else {
             return;
         };
+        self.settling = self.from.map_or(Time::ZERO, |from| since.saturating_sub(from));
         let (now, time) = (session.reached(), walk.period() * periods);
         let messages = (session.messages() - messages) * periods;
         let pending = moved((world, session), &mut walk, periods);
@@ -513,7 +564,7 @@ impl Search {
         self.gap = self.lookahead * FIRST_GAP;
         self.marks = FIRST_MARKS;
         self.patience = self.lookahead * PATIENCE;
-        self.next = now + time + self.gap;
+        self.begin_again(now + time);
         if let Some(pair) = self.steps.pair(world, session, reference.pair()) {
             self.begin_to_await(pair, now + time);
         }
@@ -536,6 +587,7 @@ impl Search {
     fn give_up(&mut self, now: Time) {
         self.stage = Stage::Rest;
         self.next = now.saturating_add(self.gap);
+        self.from = None;
         self.gap = self.gap.saturating_add(self.gap).min(END_OF_TIME);
     }
 
@@ -552,6 +604,7 @@ impl Search {
         let first = pending.iter().map(|event| event.due.at).min().unwrap_or(now);
         self.gap = self.lookahead * FIRST_GAP;
         self.next = first.max(now + Time((now - since).0 / IDLE_SHARE)).saturating_add(self.gap);
+        self.from = None;
     }
 
     /// Nothing will recur.
