@@ -48,7 +48,8 @@ fn count_early<W: Wire>(output: &mut Output<'_, W>, queue: usize) {
 
 impl Trimming<'_> {
     /// [Hands a control packet on early](crate::port::Port::start_early) that comes to a port which has been advanced to this instant; `false`: nothing has been done with it. It goes before all that may
-    /// still come if nothing waits, no more of them are on their way out than may go in a row before data, and there is room for all of these.
+    /// still come if no other control packet waits, no more of them are on their way out than may go in a row before data, and there is room for all of these. Where data wait, it is counted at once among
+    /// those that go before them.
     // Not a part of how packets come to any queue: where nothing is trimmed, the compiler made more of that.
     #[inline(always)]
     pub(super) fn hands_on_early(
@@ -57,17 +58,28 @@ impl Trimming<'_> {
         packet: &mut Packet,
         queue: usize,
     ) -> bool {
-        let Transmitter { port, at, .. } = &mut output.transmitter;
+        let Output { service, transmitter: Transmitter { port, index, at, .. }, .. } = output;
+        if queue != CONTROL || packet.is_data() {
+            return false;
+        }
         let early = u32::from(port.early) + 1;
-        if queue == CONTROL
-            && port.occupied == 0
-            && port.free_at > at.now
-            && !packet.is_data()
-            && early <= self.0.control_weight
-            && u64::from(early) * u64::from(packet.size) <= self.0.control_buffer
+        let has_room = u64::from(early) * u64::from(packet.size) <= self.0.control_buffer;
+        if port.occupied == 0 {
+            if port.free_at > at.now
+                && early <= self.0.control_weight
+                && has_room
+                && let Some(departure) = port.start_early(packet, at.now)
+            {
+                at.wire.depart(departure);
+                return true;
+            }
+        } else if port.occupied >> CONTROL & 1 == 0
+            && has_room
+            && service[*index].control_sent < self.0.control_weight
             && let Some(departure) = port.start_early(packet, at.now)
         {
             at.wire.depart(departure);
+            service[*index].control_sent += 1;
             return true;
         }
         false
@@ -89,6 +101,7 @@ impl Trimming<'_> {
         let mut has_room = self.has_room(output, packet, queue, now);
         if !has_room {
             output.start_all_before(just_after(now));
+            output.transmitter.port.pass_early(just_after(now));
             has_room = self.has_room(output, packet, queue, just_after(now));
         }
         if has_room {
