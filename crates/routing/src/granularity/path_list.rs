@@ -76,11 +76,15 @@ impl Memory {
     /// Looks how the paths have fared, and begins a pass over those that are not left out.
     fn begin_pass(&mut self, penalty: f64, random: &mut impl Rng) {
         let count = self.paths.len() as f64;
-        let sum = |of: fn(&Path) -> f64| self.paths.iter().map(of).sum::<f64>();
-        let (trimmed, whole) = (sum(|path| f64::from(path.trimmed)), sum(|path| f64::from(path.whole)));
-        let share = trimmed / (trimmed + whole).max(1.0);
-        let unanswered = sum(|path| f64::from(path.unanswered.max(0))) / count;
-        let is_full = trimmed + whole > f64::from(MANY);
+        let (mut trimmed, mut whole, mut unanswered) = (0, 0, 0);
+        for path in &self.paths {
+            trimmed += u64::from(path.trimmed);
+            whole += u64::from(path.whole);
+            unanswered += u64::from(path.unanswered.max(0).unsigned_abs());
+        }
+        let is_full = trimmed + whole > u64::from(MANY);
+        let share = trimmed as f64 / (trimmed + whole).max(1) as f64;
+        let unanswered = unanswered as f64 / count;
         for path in &mut self.paths {
             if path.out > 0 {
                 path.out -= 1;
@@ -120,6 +124,7 @@ impl GranularityConfig for PathList {
             remembers: true,
             acks: Acks::Any,
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,
