@@ -153,13 +153,9 @@ impl GranularityConfig for PathList {
         if memory.pass.is_empty() && !memory.paths.is_empty() {
             memory.begin_pass(self.penalty, random);
         }
-        memory.pass.pop().map(|place| memory.paths[usize::from(place)].tag)
-    }
-
-    fn takes(&self, memory: &mut Memory, tag: Tag) {
-        if let Some(path) = memory.find(tag) {
-            path.unanswered += 1;
-        }
+        let path = &mut memory.paths[usize::from(memory.pass.pop()?)];
+        path.unanswered += 1;
+        Some(path.tag)
     }
 
     fn on_feedback(&self, memory: &mut Memory, (): &mut (), feedback: &Feedback) -> Advice {
@@ -204,9 +200,7 @@ mod tests {
         }
 
         fn send(&mut self) -> u32 {
-            let tag = self.list.again(&mut self.memory, &mut self.random).unwrap();
-            self.list.takes(&mut self.memory, tag);
-            tag.bits()
+            self.list.again(&mut self.memory, &mut self.random).unwrap().bits()
         }
 
         fn on_feedback(&mut self, tag: u32, cause: Cause) {

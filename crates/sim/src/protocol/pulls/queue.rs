@@ -114,7 +114,7 @@ const NOTHING: PullCredits = PullCredits { packet: Packet::EMPTY, pulls: 0, sent
 
 impl PullQueue {
     /// A packet, or its header, has come for a receiver, which can make use of no more than `most` packets.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, pulls: &Pulls, receiver: u32, packet: &Packet, most: u32) {
         let index = receiver as usize;
         while index >= self.credits.len() {
@@ -151,7 +151,7 @@ impl PullQueue {
     }
 
     /// Takes the next PULL out: the packet whose sender is asked, and the number of PULLs that it has been sent with this one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<(&Packet, u32)> {
         let PullQueue { credits, pending, .. } = self;
         let receiver = loop {
