@@ -420,6 +420,8 @@ impl Sender {
     }
 
     /// An ACK arrived. [`Self::find_losses`] then says whether it shows that packets are lost.
+    // Part of what looks at the ACK: what that says and what it leads to need not be put together in memory then.
+    #[inline(always)]
     pub fn on_ack(&mut self, transport: &Transport, ack: Ack) -> Feedback {
         let newly = self.take_ack(transport, &ack);
         match self.opening.is_some() {

@@ -85,9 +85,13 @@ impl Memory {
         let is_full = trimmed + whole > u64::from(MANY);
         let share = trimmed as f64 / (trimmed + whole).max(1) as f64;
         let unanswered = unanswered as f64 / count;
-        for path in &mut self.paths {
+        let Memory { paths, pass } = self;
+        for (place, path) in (0u16..).zip(&mut *paths) {
             if path.out > 0 {
                 path.out -= 1;
+                if path.out == 0 {
+                    pass.push(place);
+                }
                 continue;
             }
             let own = f64::from(path.trimmed) / f64::from(path.trimmed + path.whole).max(1.0);
@@ -98,18 +102,21 @@ impl Memory {
                 path.penalty = (2 * path.penalty).clamp(1, LONGEST);
                 path.out = path.penalty;
                 (path.trimmed, path.whole, path.unanswered) = (0, 0, 0);
-            } else if path.whole > 0 {
-                path.penalty = 0;
+            } else {
+                pass.push(place);
+                if path.whole > 0 {
+                    path.penalty = 0;
+                }
             }
             if is_full {
                 (path.trimmed, path.whole) = (path.trimmed / 2, path.whole / 2);
             }
         }
         // Not all are worse than the mean of all, but those that are not may be left out from before.
-        let all_out = self.paths.iter().all(|path| path.out > 0);
-        let is_in = |path: &Path| path.out == 0 || all_out;
-        self.pass.extend((0u16..).zip(&self.paths).filter(|&(_, path)| is_in(path)).map(|(place, _)| place));
-        self.pass.shuffle(random);
+        if pass.is_empty() {
+            pass.extend((0u16..).zip(paths).map(|(place, _)| place));
+        }
+        pass.shuffle(random);
     }
 }
 

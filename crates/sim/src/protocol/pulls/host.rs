@@ -193,8 +193,14 @@ impl Host {
     pub(crate) fn on_pull(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         flow.sender.on_pull(packet.number_of(&[PULL]));
+        // Where there is credit, a sender does not wait for it any longer; nothing else has changed.
+        debug_assert!(
+            ctx.now >= flow.timer
+                || flow.sender.deadline_before(&ctx.world.transport, flow.timer).is_none(),
+            "a deadline before the timer"
+        );
         self.ask_for_credit(ctx.world, packet.slot, ctx.now);
-        self.go_on(ctx, packet.slot);
+        self.enqueue_if_ready(ctx.world, packet.slot);
     }
 
     /// A flow that lacks credit which it has not asked for yet sends a request at once.
