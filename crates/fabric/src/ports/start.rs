@@ -91,14 +91,15 @@ impl<W: Wire> Output<'_, W> {
         if transmitter.hands_on_early {
             transmitter.port.forget_early();
         }
-        let queue = match (transmitter.has_plain_queues, transmitter.trims_plainly, &transmitter.at.rules.trims) {
-            (true, ..) => ready.trailing_zeros() as usize,
-            (_, true, Some(trims)) => service[transmitter.index].next_of_two(ready, trims),
-            _ => {
-                let Transmitter { index, is_lossless, at, .. } = transmitter;
-                next_queue(ready, (*index, *is_lossless), queues, service, at.rules)
-            }
-        };
+        let queue =
+            match (transmitter.has_plain_queues, transmitter.trims_plainly, &transmitter.at.rules.trims) {
+                (true, ..) => ready.trailing_zeros() as usize,
+                (_, true, Some(trims)) => service[transmitter.index].next_of_two(ready, trims),
+                _ => {
+                    let Transmitter { index, is_lossless, at, .. } = transmitter;
+                    next_queue(ready, (*index, *is_lossless), queues, service, at.rules)
+                }
+            };
         let Popped { packet, is_last, left } = queues.pop(transmitter.port.number(queue));
         transmitter.port.note_start(packet.size, queue, is_last);
         let effect = transmitter.start(packet, queue, Origin::Queue { left });

@@ -195,8 +195,7 @@ impl Host {
         flow.sender.on_pull(packet.number_of(&[PULL]));
         // Where there is credit, a sender does not wait for it any longer; nothing else has changed.
         debug_assert!(
-            ctx.now >= flow.timer
-                || flow.sender.deadline_before(&ctx.world.transport, flow.timer).is_none(),
+            ctx.now >= flow.timer || flow.sender.deadline_before(&ctx.world.transport, flow.timer).is_none(),
             "a deadline before the timer"
         );
         self.ask_for_credit(ctx.world, packet.slot, ctx.now);

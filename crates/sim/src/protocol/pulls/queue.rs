@@ -202,7 +202,7 @@ mod tests {
     }
 
     fn order(queue: &mut PullQueue) -> Vec<(u32, u32)> {
-        std::iter::from_fn(|| queue.pop()).map(|(packet, count)| (packet.flow, count)).collect()
+        std::iter::from_fn(|| queue.pop().map(|(packet, count)| (packet.flow, count))).collect()
     }
 
     #[test]
