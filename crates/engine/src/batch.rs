@@ -82,7 +82,7 @@ impl<M: Model, O: Ordered> Batch<M> for Events<'_, O, M::Payload> {
                 }
                 let Event { at, source, payload, node: hint } = &mut events[index];
                 if H::SETS_TIMERS {
-                    if scheduler.next_timer != Time::MAX {
+                    if scheduler.next_timer < *at {
                         handle_timers(handler, scheduler, *at);
                     }
                     scheduler.now = *at;

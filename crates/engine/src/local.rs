@@ -131,18 +131,19 @@ impl<P: Copy + Default> Scheduler<P> for LocalScheduler<P> {
     fn send_with(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P) {
         debug_assert!(!is_timer(source), "{source} is no message's source");
         let event = |node| Event { at, source, node, payload: make() };
-        if self.wheel.is_open_to_all(at) {
-            return self.wheel.insert_open(to, || event(to));
+        if let Some(inboxes) = self.wheel.open_inboxes_to_all(at) {
+            return self.wheel.insert_at(inboxes, to, || event(to));
         }
-        let Some(locations) = &self.locations else {
-            return self.wheel.insert_later(event(to));
-        };
-        let NodeLocation { partition, local } = locations[to as usize];
-        if partition != self.partition {
-            self.outbox_first = self.outbox_first.min(self.wheel.window_of_message(at));
-            return self.outboxes[partition as usize].push(|| event(local));
+        let mut node = to;
+        if let Some(locations) = &self.locations {
+            let NodeLocation { partition, local } = locations[to as usize];
+            if partition != self.partition {
+                self.outbox_first = self.outbox_first.min(self.wheel.window_of_message(at));
+                return self.outboxes[partition as usize].push(|| event(local));
+            }
+            node = local;
         }
-        self.wheel.insert(at, local, || event(local));
+        self.wheel.insert(at, node, || event(node));
     }
 
     fn timer(&mut self, at: Time, payload: P) {

@@ -120,18 +120,44 @@ impl<P: Copy + Default> Wheel<P> {
         if count < self.cursor.near { self.windows.after(window, count) } else { self.windows.of(at, window) }
     }
 
-    /// Adds a message that arrives at a node at `at` to its window. It is made in its place: nearly every message passes here, and is not
-    /// to be copied twice.
+    /// Adds a message that arrives at a node at `at` to its window.
     ///
     /// # Panics
     /// If that window belongs to the running epoch: the message was sent with less than the lookahead.
     #[inline(always)]
     pub(crate) fn insert(&mut self, at: Time, node: u32, make: impl FnOnce() -> Event<P>) {
-        if self.is_open(at) {
-            self.inboxes.push(self.cursor.open_inboxes, node, make);
-        } else {
-            self.insert_later(make());
+        match self.inboxes_at(at) {
+            Some(inboxes) => self.insert_at(inboxes, node, make),
+            None => self.insert_far(make()),
         }
+    }
+
+    /// The inboxes of the window of a message that arrives at `at`, for a node of this partition; none if it is not in the ring.
+    #[inline(always)]
+    pub(crate) fn inboxes_at(&self, at: Time) -> Option<SlotInboxes> {
+        if self.is_open(at) { Some(self.cursor.open_inboxes) } else { self.later_inboxes(at) }
+    }
+
+    /// The same, whatever its node, if there is one partition only and the window is [open](Self::is_open).
+    #[inline(always)]
+    pub(crate) fn open_inboxes_to_all(&self, at: Time) -> Option<SlotInboxes> {
+        let is_open = at.0.wrapping_sub(self.cursor.opens.0) < self.cursor.open_length_to_all;
+        is_open.then_some(self.cursor.open_inboxes)
+    }
+
+    /// [`Self::inboxes_at`] for any window. A call with nothing but an instant, as the message is to be made in its place: nearly every message passes here or does not, and is not to be copied twice.
+    #[inline(never)]
+    pub(crate) fn later_inboxes(&self, at: Time) -> Option<SlotInboxes> {
+        // What is too early has a large distance here, too.
+        let count = self.windows.count_between(self.cursor.opens, at);
+        let is_near = count < self.cursor.near;
+        is_near.then(|| self.inboxes.slot(self.slot(self.windows.after(self.cursor.open, count))))
+    }
+
+    /// Adds a message to an inbox of a window. It is made in its place.
+    #[inline(always)]
+    pub(crate) fn insert_at(&mut self, inboxes: SlotInboxes, node: u32, make: impl FnOnce() -> Event<P>) {
+        self.inboxes.push(inboxes, node, make);
     }
 
     /// Whether a message that arrives at `at` may be put into the open window at once, for a node of this partition: nearly all arrive in the first window that is
@@ -142,29 +168,11 @@ impl<P: Copy + Default> Wheel<P> {
         at.0.wrapping_sub(self.cursor.opens.0) < self.cursor.open_length
     }
 
-    /// Whether a message that arrives at `at` may be put into the open window at once, whatever its node: there is one partition only.
-    #[inline(always)]
-    pub(crate) fn is_open_to_all(&self, at: Time) -> bool {
-        at.0.wrapping_sub(self.cursor.opens.0) < self.cursor.open_length_to_all
-    }
-
-    /// [`Self::insert`] after [`Self::is_open_to_all`].
-    #[inline(always)]
-    pub(crate) fn insert_open(&mut self, node: u32, make: impl FnOnce() -> Event<P>) {
-        self.inboxes.push(self.cursor.open_inboxes, node, make);
-    }
-
-    /// [`Self::insert`] into any window.
+    /// [`Self::insert`] beyond the ring.
     #[inline(never)]
-    pub(crate) fn insert_later(&mut self, event: Event<P>) {
-        // What is too early has a large distance here, too.
-        let count = self.windows.count_between(self.cursor.opens, event.at);
-        if count < self.cursor.near {
-            self.insert_near(self.windows.after(self.cursor.open, count), event.node, || event);
-        } else {
-            self.check_open(event.at);
-            self.overflow_window(self.windows.of(event.at, self.cursor.open)).events.push(event);
-        }
+    pub(crate) fn insert_far(&mut self, event: Event<P>) {
+        self.check_open(event.at);
+        self.overflow_window(self.windows.of(event.at, self.cursor.open)).events.push(event);
     }
 
     #[cold]

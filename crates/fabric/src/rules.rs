@@ -326,6 +326,15 @@ impl Rules {
         self.has_one_data_queue && self.first_scheduled > DATA
     }
 
+    /// Whether packets are trimmed and ports have one queue of control packets and one of data, which differ by what a packet is unless it is data that hurry.
+    #[inline(always)]
+    pub fn trims_plainly(&self) -> bool {
+        self.trims.is_some()
+            && self.has_one_data_queue
+            && self.first_shared > DATA
+            && self.has_control_priority
+    }
+
     /// Data queues of a port.
     pub fn data_queues(&self) -> usize {
         self.queues - DATA

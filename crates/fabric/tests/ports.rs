@@ -256,6 +256,25 @@ fn a_full_queue_trims_what_comes_or_its_last_packet_by_a_fair_coin() {
     assert!((200..300).contains(&out_of_order), "{out_of_order}");
 }
 
+/// Data that find no room let what begins at that instant begin first, whether it has waited in a queue or was handed on early: the header does not find it waiting.
+#[test]
+fn a_header_does_not_find_waiting_what_begins_as_it_comes() {
+    let options = FabricOptions { buffer: Some(Bytes(400)), ..options() };
+    let queue = Queue::Trimming(Trimming::default());
+    let fabric = Fabric { options, queue, ..Fabric::default() };
+    for is_unobserved in [false, true] {
+        let mut node = Node::new(&fabric, 1, vec![spec(0)]).unobserved(is_unobserved);
+        node.put(ns(0), 0, data(0, 300));
+        node.put(ns(1), 0, data(1, 250));
+        node.put(ns(2), 0, ack(2));
+        // The port is free at 300.
+        node.put(ns(300), 0, data(3, 250));
+        node.advance(ns(10_000));
+        let stats = node.ports.stats_of(0, ns(10_000));
+        assert_eq!((stats.trims, stats.max_queue), (1, 250 + 64), "{is_unobserved}");
+    }
+}
+
 #[test]
 fn ten_headers_go_before_each_data_packet_while_both_wait() {
     let queue = Queue::Trimming(Trimming { control_buffer: Some(Bytes(1 << 30)), ..Trimming::default() });

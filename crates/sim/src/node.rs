@@ -61,7 +61,7 @@ macro_rules! by_queueing {
             type $Q = Drops<true, false>;
             $run
         } else {
-            type $Q = Trims<true>;
+            type $Q = Trims<true, false>;
             $run
         }
     };
@@ -283,7 +283,7 @@ impl Model for World {
                 Duties::Classes => take!(AtSwitch::<Drops<false, false>>::new(self, switch, id)),
                 Duties::Observed => take!(AtSwitch::<Drops<true, false>>::new(self, switch, id)),
                 Duties::Trims | Duties::TrimsObserved => {
-                    take!(AtSwitch::<Trims<true>>::new(self, switch, id))
+                    take!(AtSwitch::<Trims<true, false>>::new(self, switch, id))
                 }
                 Duties::Lossless | Duties::LosslessObserved => {
                     take!(AtSwitch::<KeepsAll<Anything>>::new(self, switch, id))
@@ -520,8 +520,11 @@ fn run_other_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Ba
             Duties::Lossless | Duties::LosslessObserved => {
                 by_flow_control!(&world.rules, Q => run_switch_batch::<Q>(world, switch, id, batch))
             }
-            Duties::Trims => run_switch_batch::<Trims<false>>(world, switch, id, batch),
-            Duties::TrimsObserved => run_switch_batch::<Trims<true>>(world, switch, id, batch),
+            Duties::Trims => match world.rules.trims_plainly() {
+                true => run_switch_batch::<Trims<false, true>>(world, switch, id, batch),
+                false => run_switch_batch::<Trims<false, false>>(world, switch, id, batch),
+            },
+            Duties::TrimsObserved => run_switch_batch::<Trims<true, false>>(world, switch, id, batch),
             Duties::Classes => run_switch_batch::<Drops<false, false>>(world, switch, id, batch),
             Duties::Observed => match world.rules.has_plain_queues() {
                 true => run_switch_batch::<Drops<true, true>>(world, switch, id, batch),

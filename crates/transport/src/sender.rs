@@ -18,7 +18,7 @@ use crate::content::Content;
 use crate::feedback::{Ack, Cause, Feedback, LinkState};
 use crate::gate::Gate;
 use crate::recovery::{Due, Recovery};
-use crate::reliability::Takes;
+use crate::reliability::{LossDetection, Takes};
 use crate::rtt::Rtt;
 use crate::seq::SeqSet;
 use crate::shaping::Spacing;
@@ -420,11 +420,19 @@ impl Sender {
     }
 
     /// An ACK arrived. [`Self::find_losses`] then says whether it shows that packets are lost.
+    // Part of what looks at the ACK: what that says and what it leads to need not be put together in memory then.
+    #[inline(always)]
     pub fn on_ack(&mut self, transport: &Transport, ack: Ack) -> Feedback {
         let newly = self.take_ack(transport, &ack);
-        if self.opening.is_some() {
-            return self.on_syn_ack(transport, ack);
+        match self.opening.is_some() {
+            true => self.on_syn_ack(transport, ack),
+            false => self.react_to_ack(transport, ack, newly),
         }
+    }
+
+    /// The feedback of an ACK that acknowledged this many packets, after the congestion control's reaction. Made where it goes, as it is large.
+    #[inline(always)]
+    fn react_to_ack(&mut self, transport: &Transport, ack: Ack, newly: u32) -> Feedback {
         let mut feedback = self.feedback_of(transport, ack, newly);
         self.react(transport, &mut feedback);
         feedback.window_cut |= self.is_notified(transport, ack, false);
@@ -519,10 +527,20 @@ impl Sender {
     }
 
     /// Looks for packets that are lost by now, because younger ones have arrived. They are to be sent again.
-    #[inline]
+    #[inline(always)]
     pub fn find_losses(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
-        let recovery = self.recovery.as_mut()?;
         let detection = transport.reliability.facts().loss_detection?;
+        self.find_losses_by(transport, detection, now)
+    }
+
+    #[inline(never)]
+    fn find_losses_by(
+        &mut self,
+        transport: &Transport,
+        detection: LossDetection,
+        now: Time,
+    ) -> Option<Feedback> {
+        let recovery = self.recovery.as_mut()?;
         let losses = recovery.find_losses(detection, &self.rtt, now)?;
         self.leave_flight(losses.packets);
         self.gate.grant(losses.packets);

@@ -82,12 +82,17 @@ impl Port {
     // A call, so that what is rare is jumped over.
     #[cold]
     #[inline(never)]
-    #[expect(clippy::cast_possible_truncation, reason = "not more than there were")]
     pub(super) fn note_longest(&mut self, now: Time) {
-        let waiting = self.early_from(now);
+        self.pass_early(now);
+        self.stats.note_queue(self.queued);
+    }
+
+    /// What has been handed on early and begins before an instant waits no more.
+    #[expect(clippy::cast_possible_truncation, reason = "not more than there were")]
+    pub(crate) fn pass_early(&mut self, until: Time) {
+        let waiting = self.early_from(until);
         self.queued -= (u64::from(self.early) - waiting) * u64::from(self.sending);
         self.early = waiting as u8;
-        self.stats.note_queue(self.queued);
     }
 
     /// The port has come to where it is free: all that has been handed on early has begun.

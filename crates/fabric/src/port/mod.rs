@@ -142,9 +142,7 @@ impl Port {
             return self.count(now, walk);
         }
         // What has been handed on early and has begun since is not among it, whenever the port was last asked.
-        let waiting = self.early_from(now);
-        self.queued -= (u64::from(self.early) - waiting) * u64::from(self.sending);
-        self.early = u8::try_from(waiting).unwrap_or(u8::MAX);
+        self.pass_early(now);
         let Port {
             free_at,
             occupied,

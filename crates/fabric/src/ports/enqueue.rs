@@ -11,7 +11,7 @@ use crate::faults::DropCause;
 use crate::packet::{NO_INGRESS, Packet};
 use crate::port::{Fate, Port, PortQueue, Wire};
 use crate::queues::Queues;
-use crate::rules::{Accounting, Anything, CONTROL, DATA, Known, LINK};
+use crate::rules::{Accounting, Anything, CONTROL, DATA, Known, LINK, Trims};
 
 /// What keeps a port's queues from overflowing, as far as a packet that comes has to know.
 pub(super) trait Admission {
@@ -313,8 +313,8 @@ impl Ports {
             Some(_) => {
                 let to = self.port_queue(port, packet, at.rules);
                 match self.is_host {
-                    true => self.enqueue_or_trim::<true, true>(to, packet, random, at.again()),
-                    false => self.enqueue_or_trim::<false, true>(to, packet, random, at.again()),
+                    true => self.enqueue_or_trim::<true, true, false>(to, packet, random, at.again()),
+                    false => self.enqueue_or_trim::<false, true, false>(to, packet, random, at.again()),
                 }
             }
             None if self.is_host => self.enqueue_at_host(port, packet, random, at),
@@ -326,8 +326,9 @@ impl Ports {
     }
 
     /// [`Self::enqueue`] where packets are trimmed. `to` is [where the packet leaves](Self::port_queue), but for data that hurry. `IS_HOST`: the node is a host. `IS_OBSERVED`: as for [`Self::enqueue_or_drop`], or it is not known.
+    /// `TRIMS_PLAINLY`: [`crate::Rules::trims_plainly`]; `false` where it is not known.
     #[inline(always)]
-    pub fn enqueue_or_trim<const IS_HOST: bool, const IS_OBSERVED: bool>(
+    pub fn enqueue_or_trim<const IS_HOST: bool, const IS_OBSERVED: bool, const TRIMS_PLAINLY: bool>(
         &mut self,
         to: PortQueue,
         packet: &mut Packet,
@@ -335,13 +336,24 @@ impl Ports {
         at: At<'_, impl Wire>,
     ) -> Fate {
         let Some(trims) = &at.rules.trims else { return self.enqueue(to.port, packet, random, at) };
-        let (now, queue) = (at.now, at.rules.trimming_queue(packet, to.queue.into()));
         debug_assert_eq!(self.is_host, IS_HOST);
+        debug_assert!(!TRIMS_PLAINLY || at.rules.trims_plainly());
+        let (now, rules) = (at.now, at.rules);
         let mut output = self.output(to.port, false, at);
-        output.transmitter.is_host = IS_HOST;
+        let transmitter = &mut output.transmitter;
+        (transmitter.is_host, transmitter.trims_plainly) = (IS_HOST, TRIMS_PLAINLY);
         output.start_all_before(now);
-        if !IS_OBSERVED && Trimming(trims).hands_on_early(&mut output, packet, queue) {
-            return Fate::Queued;
+        // What is known of a packet's kind and queue is known to all that follows.
+        let queue = match (TRIMS_PLAINLY, packet.is_data()) {
+            (true, true) => rules.trimming_queue(packet, DATA),
+            (true, false) => CONTROL,
+            (false, _) => rules.trimming_queue(packet, to.queue.into()),
+        };
+        if !IS_OBSERVED && queue == CONTROL {
+            return match !packet.is_data() && Trimming(trims).sends_control(&mut output, packet) {
+                true => Fate::Queued,
+                false => output.again().enqueue_control(trims, packet, random),
+            };
         }
         output.enqueue(&Trimming(trims), packet, queue, random).unwrap_or(Fate::Queued)
     }
@@ -500,7 +512,8 @@ impl<W: Wire> Output<'_, W> {
         let (now, rules) = (self.transmitter.at.now, self.transmitter.at.rules);
         let is_idle = self.ready() == 0;
         let port = &mut *self.transmitter.port;
-        let is_in_turn = !self.transmitter.has_plain_queues && queue >= rules.first_shared;
+        let has_plain_queues = self.transmitter.has_plain_queues || self.transmitter.trims_plainly;
+        let is_in_turn = !has_plain_queues && queue >= rules.first_shared;
         if is_idle
             && port.free_at <= now
             && (!is_in_turn || admission.may_take_turn())
@@ -543,6 +556,12 @@ impl<W: Wire> Output<'_, W> {
             }
             Err(fate) => Some(fate),
         }
+    }
+
+    /// [`Self::enqueue`] of what goes by the control queue where packets are trimmed, and [was not sent](Trimming::sends_control).
+    #[inline(never)]
+    fn enqueue_control(&mut self, trims: &Trims, packet: &mut Packet, random: &mut impl Rng) -> Fate {
+        self.enqueue(&Trimming(trims), packet, CONTROL, random).unwrap_or(Fate::Queued)
     }
 
     /// Does what a packet of a queue that is served in turn passes through otherwise before it starts: it comes to wait in its queue, which is empty, and has the next turn, as no other queue has anything to send.

@@ -200,6 +200,7 @@ impl Ports {
             is_host,
             is_lossless,
             has_plain_queues: false,
+            trims_plainly: false,
             accounting: None,
             hands_on_early: true,
             may_stamp: true,

@@ -8,7 +8,7 @@ use crate::faults::{DropCause, Dropped};
 use crate::packet::{ByKind, NO_INGRESS, Packet};
 use crate::port::{Port, Wire};
 use crate::queues::{Popped, Queues};
-use crate::rules::{Accounting, CONTROL, DATA, LINK, Rules};
+use crate::rules::{Accounting, CONTROL, DATA, LINK, Rules, Trims};
 
 /// One output port with its queues: the parts of [`Ports`](super::Ports) that a packet touches there, each found once. It lives in registers
 /// wherever what it is handed to is inlined.
@@ -31,6 +31,8 @@ pub(super) struct Transmitter<'a, W> {
     pub(super) is_lossless: bool,
     /// [`Rules::has_plain_queues`]; `false` where it is not known.
     pub(super) has_plain_queues: bool,
+    /// [`Rules::trims_plainly`]; `false` where it is not known.
+    pub(super) trims_plainly: bool,
     /// How its node counts what its input buffers hold; none where it is not known.
     pub(super) accounting: Option<Accounting>,
     /// Control packets may have been [handed on early](crate::port::Port::start_early). Known there, too.
@@ -89,13 +91,15 @@ impl<W: Wire> Output<'_, W> {
         if transmitter.hands_on_early {
             transmitter.port.forget_early();
         }
-        let queue = match transmitter.has_plain_queues {
-            true => ready.trailing_zeros() as usize,
-            false => {
-                let Transmitter { index, is_lossless, at, .. } = transmitter;
-                next_queue(ready, (*index, *is_lossless), queues, service, at.rules)
-            }
-        };
+        let queue =
+            match (transmitter.has_plain_queues, transmitter.trims_plainly, &transmitter.at.rules.trims) {
+                (true, ..) => ready.trailing_zeros() as usize,
+                (_, true, Some(trims)) => service[transmitter.index].next_of_two(ready, trims),
+                _ => {
+                    let Transmitter { index, is_lossless, at, .. } = transmitter;
+                    next_queue(ready, (*index, *is_lossless), queues, service, at.rules)
+                }
+            };
         let Popped { packet, is_last, left } = queues.pop(transmitter.port.number(queue));
         transmitter.port.note_start(packet.size, queue, is_last);
         let effect = transmitter.start(packet, queue, Origin::Queue { left });
@@ -146,6 +150,7 @@ impl<W: Wire> Transmitter<'_, W> {
             is_host: self.is_host,
             is_lossless: self.is_lossless,
             has_plain_queues: self.has_plain_queues,
+            trims_plainly: self.trims_plainly,
             accounting: self.accounting,
             hands_on_early: self.hands_on_early,
             may_stamp: self.may_stamp,
@@ -232,6 +237,19 @@ impl<W: Wire> Transmitter<'_, W> {
 #[inline(always)]
 pub(super) fn queue_in(packet: &Packet, has_plain_queues: bool, rules: &Rules) -> usize {
     if has_plain_queues { 0 } else { rules.queue_in(packet) }
+}
+
+impl ServiceState {
+    /// The queue that sends next where there are two besides [`LINK`], of those with a bit in `ready`, and packets are trimmed.
+    #[inline(always)]
+    fn next_of_two(&mut self, ready: u32, trims: &Trims) -> usize {
+        if ready & (ready - 1) != 0 && self.control_sent != trims.control_weight {
+            self.control_sent += 1;
+            return CONTROL;
+        }
+        self.control_sent = 0;
+        ready.ilog2() as usize
+    }
 }
 
 /// The queue that sends next, of those with a bit in `ready`.

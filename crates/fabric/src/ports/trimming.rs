@@ -47,27 +47,30 @@ fn count_early<W: Wire>(output: &mut Output<'_, W>, queue: usize) {
 }
 
 impl Trimming<'_> {
-    /// [Hands a control packet on early](crate::port::Port::start_early) that comes to a port which has been advanced to this instant; `false`: nothing has been done with it. It goes before all that may
-    /// still come if nothing waits, no more of them are on their way out than may go in a row before data, and there is room for all of these.
+    /// Sends a control packet that comes to a port which has been advanced to this instant: at once if the port is idle, or else [early](crate::port::Port::start_early); `false`: nothing has been done with it. It goes before all that may
+    /// still come if no other control packet waits, no more of them are on their way out than may go in a row before data, and there is room for all of these. Where data wait, it is counted at once among
+    /// those that go before them; where none do, nothing is counted.
     // Not a part of how packets come to any queue: where nothing is trimmed, the compiler made more of that.
     #[inline(always)]
-    pub(super) fn hands_on_early(
-        &self,
-        output: &mut Output<'_, impl Wire>,
-        packet: &mut Packet,
-        queue: usize,
-    ) -> bool {
-        let Transmitter { port, at, .. } = &mut output.transmitter;
+    pub(super) fn sends_control(&self, output: &mut Output<'_, impl Wire>, packet: &mut Packet) -> bool {
+        let Output { service, transmitter: Transmitter { port, index, at, .. }, .. } = output;
         let early = u32::from(port.early) + 1;
-        if queue == CONTROL
-            && port.occupied == 0
-            && port.free_at > at.now
-            && !packet.is_data()
-            && early <= self.0.control_weight
-            && u64::from(early) * u64::from(packet.size) <= self.0.control_buffer
+        if u64::from(early) * u64::from(packet.size) > self.0.control_buffer {
+            return false;
+        }
+        if port.occupied == 0 {
+            if early <= self.0.control_weight
+                && let Some(departure) = port.start_control(packet, at.now)
+            {
+                at.wire.depart(departure);
+                return true;
+            }
+        } else if port.occupied >> CONTROL & 1 == 0
+            && service[*index].control_sent < self.0.control_weight
             && let Some(departure) = port.start_early(packet, at.now)
         {
             at.wire.depart(departure);
+            service[*index].control_sent += 1;
             return true;
         }
         false
@@ -89,6 +92,7 @@ impl Trimming<'_> {
         let mut has_room = self.has_room(output, packet, queue, now);
         if !has_room {
             output.start_all_before(just_after(now));
+            output.transmitter.port.pass_early(just_after(now));
             has_room = self.has_room(output, packet, queue, just_after(now));
         }
         if has_room {

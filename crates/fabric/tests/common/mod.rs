@@ -146,7 +146,10 @@ impl Node {
                 let trims = !rules.drops_tail();
                 let at = At::new(at, rules, left);
                 return match trims {
-                    true => ports.enqueue_or_trim::<false, false>(to, &mut packet, random, at),
+                    true if rules.trims_plainly() => {
+                        ports.enqueue_or_trim::<false, false, true>(to, &mut packet, random, at)
+                    }
+                    true => ports.enqueue_or_trim::<false, false, false>(to, &mut packet, random, at),
                     false => ports.enqueue_or_drop::<false, false>(to, &mut packet, random, at),
                 };
             }

@@ -60,6 +60,7 @@ impl GranularityConfig for EntropyOfAcks {
             remembers: true,
             acks: Acks::Any,
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,

@@ -32,6 +32,7 @@ impl GranularityConfig for Flow {
             remembers: true,
             acks: Acks::Unused,
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,

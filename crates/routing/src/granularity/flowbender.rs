@@ -54,6 +54,7 @@ impl GranularityConfig for FlowBender {
             remembers: true,
             acks: Acks::Marks,
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,

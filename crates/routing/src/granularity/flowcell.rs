@@ -46,6 +46,7 @@ impl GranularityConfig for Flowcell {
             remembers: true,
             acks: Acks::Unused,
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,

@@ -69,6 +69,7 @@ impl GranularityConfig for Flowlet {
             remembers: true,
             acks: Acks::Unused,
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,

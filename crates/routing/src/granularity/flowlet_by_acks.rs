@@ -60,6 +60,7 @@ impl GranularityConfig for FlowletByAcks {
             remembers: true,
             acks: Acks::Any,
             serialisation: true,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,

@@ -143,6 +143,7 @@ impl GranularityConfig for Hopper {
             remembers: true,
             acks: Acks::Any,
             serialisation: true,
+            holds_back: true,
             probes: true,
             labels: false,
             decides_control: false,

@@ -63,7 +63,7 @@ pub(crate) trait GranularityConfig: Clone {
     /// A flow that begins would have this round-trip time on an idle path of this many hops.
     fn expect(&self, _: &mut Self::Run, _: &mut Self::Shared, _hops: u32, _rtt: Time) {}
 
-    /// Whether a sender may send new packet `next` while `oldest` is the oldest one not acknowledged.
+    /// Whether a sender may send new packet `next` while `oldest` is the oldest one not acknowledged. Only asked of kinds whose [facts](Facts) say that they hold flows back.
     fn may_send(&self, _: &Self::Run, _next: u32, _oldest: u32) -> bool {
         true
     }
@@ -127,6 +127,8 @@ pub(crate) struct Facts {
     pub(crate) acks: Acks,
     /// A sender that decides by it needs to know what serialisation added to a packet's way.
     pub(crate) serialisation: bool,
+    /// It may [keep a flow from sending](GranularityConfig::may_send).
+    pub(crate) holds_back: bool,
     /// A sender that decides by it sends [probes](GranularityConfig::probe), control packets that find out how long other paths take.
     pub(crate) probes: bool,
     /// A packet's first switch writes the label of its path on it.

@@ -34,6 +34,7 @@ impl GranularityConfig for LeavesMarked {
             remembers: true,
             acks: Acks::Marks,
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,

@@ -29,6 +29,7 @@ impl GranularityConfig for Packet {
             remembers: false,
             acks: Acks::Unused,
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: self.control,

@@ -76,14 +76,22 @@ impl Memory {
     /// Looks how the paths have fared, and begins a pass over those that are not left out.
     fn begin_pass(&mut self, penalty: f64, random: &mut impl Rng) {
         let count = self.paths.len() as f64;
-        let sum = |of: fn(&Path) -> f64| self.paths.iter().map(of).sum::<f64>();
-        let (trimmed, whole) = (sum(|path| f64::from(path.trimmed)), sum(|path| f64::from(path.whole)));
-        let share = trimmed / (trimmed + whole).max(1.0);
-        let unanswered = sum(|path| f64::from(path.unanswered.max(0))) / count;
-        let is_full = trimmed + whole > f64::from(MANY);
-        for path in &mut self.paths {
+        let (mut trimmed, mut whole, mut unanswered) = (0, 0, 0);
+        for path in &self.paths {
+            trimmed += u64::from(path.trimmed);
+            whole += u64::from(path.whole);
+            unanswered += u64::from(path.unanswered.max(0).unsigned_abs());
+        }
+        let is_full = trimmed + whole > u64::from(MANY);
+        let share = trimmed as f64 / (trimmed + whole).max(1) as f64;
+        let unanswered = unanswered as f64 / count;
+        let Memory { paths, pass } = self;
+        for (place, path) in (0u16..).zip(&mut *paths) {
             if path.out > 0 {
                 path.out -= 1;
+                if path.out == 0 {
+                    pass.push(place);
+                }
                 continue;
             }
             let own = f64::from(path.trimmed) / f64::from(path.trimmed + path.whole).max(1.0);
@@ -94,18 +102,21 @@ impl Memory {
                 path.penalty = (2 * path.penalty).clamp(1, LONGEST);
                 path.out = path.penalty;
                 (path.trimmed, path.whole, path.unanswered) = (0, 0, 0);
-            } else if path.whole > 0 {
-                path.penalty = 0;
+            } else {
+                pass.push(place);
+                if path.whole > 0 {
+                    path.penalty = 0;
+                }
             }
             if is_full {
                 (path.trimmed, path.whole) = (path.trimmed / 2, path.whole / 2);
             }
         }
         // Not all are worse than the mean of all, but those that are not may be left out from before.
-        let all_out = self.paths.iter().all(|path| path.out > 0);
-        let is_in = |path: &Path| path.out == 0 || all_out;
-        self.pass.extend((0u16..).zip(&self.paths).filter(|&(_, path)| is_in(path)).map(|(place, _)| place));
-        self.pass.shuffle(random);
+        if pass.is_empty() {
+            pass.extend((0u16..).zip(paths).map(|(place, _)| place));
+        }
+        pass.shuffle(random);
     }
 }
 
@@ -120,6 +131,7 @@ impl GranularityConfig for PathList {
             remembers: true,
             acks: Acks::Any,
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,
@@ -148,13 +160,9 @@ impl GranularityConfig for PathList {
         if memory.pass.is_empty() && !memory.paths.is_empty() {
             memory.begin_pass(self.penalty, random);
         }
-        memory.pass.pop().map(|place| memory.paths[usize::from(place)].tag)
-    }
-
-    fn takes(&self, memory: &mut Memory, tag: Tag) {
-        if let Some(path) = memory.find(tag) {
-            path.unanswered += 1;
-        }
+        let path = &mut memory.paths[usize::from(memory.pass.pop()?)];
+        path.unanswered += 1;
+        Some(path.tag)
     }
 
     fn on_feedback(&self, memory: &mut Memory, (): &mut (), feedback: &Feedback) -> Advice {
@@ -199,9 +207,7 @@ mod tests {
         }
 
         fn send(&mut self) -> u32 {
-            let tag = self.list.again(&mut self.memory, &mut self.random).unwrap();
-            self.list.takes(&mut self.memory, tag);
-            tag.bits()
+            self.list.again(&mut self.memory, &mut self.random).unwrap().bits()
         }
 
         fn on_feedback(&mut self, tag: u32, cause: Cause) {

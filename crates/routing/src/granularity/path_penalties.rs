@@ -126,6 +126,7 @@ impl GranularityConfig for PathPenalties {
             remembers: true,
             acks: if self.learns() { Acks::MarksOrTrims } else { Acks::Unused },
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,

@@ -90,6 +90,7 @@ impl GranularityConfig for Plb {
             remembers: true,
             acks: Acks::Marks,
             serialisation: true,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,

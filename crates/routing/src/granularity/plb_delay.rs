@@ -76,6 +76,7 @@ impl GranularityConfig for PlbDelay {
             remembers: true,
             acks: Acks::Any,
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,

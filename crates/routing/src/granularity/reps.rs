@@ -94,6 +94,7 @@ impl GranularityConfig for Reps {
             remembers: true,
             acks: Acks::MarksOrTrims,
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,

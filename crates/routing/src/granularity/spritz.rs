@@ -179,6 +179,7 @@ impl GranularityConfig for Spritz {
             remembers: true,
             acks: Acks::MarksOrTrims,
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: false,
             decides_control: false,

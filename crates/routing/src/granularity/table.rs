@@ -187,16 +187,16 @@ impl<G: GranularityConfig> Table<G> {
         })
     }
 
-    /// The tag of a packet of a flow that leaves its host now; `another` chooses one anew.
+    /// The tag of a packet of a flow that leaves its host now, and what is [settled](Self::settled) after it; `another` chooses one anew.
     pub(crate) fn tag<R: Rng>(
         &mut self,
         flow: FlowRef,
-        payload: u32,
+        (payload, oldest): (u32, u32),
         now: Time,
         another: impl FnOnce(Tag, &mut R) -> Tag,
         random: &mut R,
-    ) -> Tag {
-        let Some(kept) = self.flows.see(flow, now) else { return Tag::default() };
+    ) -> (Tag, Option<Tag>) {
+        let Some(kept) = self.flows.see(flow, now) else { return (Tag::default(), None) };
         if !self.granularity.continues(&mut kept.run, now, payload) {
             match self.granularity.again(&mut kept.run, random) {
                 Some(tag) => kept.redraw(|_| tag),
@@ -204,7 +204,8 @@ impl<G: GranularityConfig> Table<G> {
             }
             self.granularity.takes(&mut kept.run, kept.hop.tag);
         }
-        kept.hop.tag
+        let is_settled = self.granularity.is_settled(&kept.run, oldest);
+        (kept.hop.tag, is_settled.then_some(kept.hop.tag))
     }
 
     /// The flow takes another path.

@@ -16,8 +16,10 @@ pub struct NicPathSelector {
     flows: Flows,
     /// A flow's sender takes another path when its window is cut or its timer expires.
     redraws_on_loss: bool,
-    /// The granularity learns from feedback, and may stop flows because of it.
+    /// The granularity learns from feedback.
     learns: bool,
+    /// It may keep flows from sending.
+    holds_back: bool,
 }
 
 impl NicPathSelector {
@@ -28,10 +30,14 @@ impl NicPathSelector {
         }
         if scheme.uses_ecmp(host) {
             let flows = Granularity::once_per_flow().at_host();
-            return Some(NicPathSelector { flows, redraws_on_loss: false, learns: false });
+            return Some(NicPathSelector { flows, redraws_on_loss: false, learns: false, holds_back: false });
         }
-        let flows = scheme.granularity.at_host();
-        Some(NicPathSelector { flows, redraws_on_loss: scheme.redraws_on_loss(), learns: scheme.uses_acks() })
+        Some(NicPathSelector {
+            flows: scheme.granularity.at_host(),
+            redraws_on_loss: scheme.redraws_on_loss(),
+            learns: scheme.uses_acks(),
+            holds_back: scheme.granularity.facts().holds_back,
+        })
     }
 
     /// A flow begins: chooses its first path. A subflow takes the next one after that of the subflow before it.
@@ -82,27 +88,28 @@ impl NicPathSelector {
         each!(&mut self.flows, table => table.weigh(flow, hops), ());
     }
 
-    /// The tag of a packet of a flow that leaves now. Retransmissions count like any packet.
+    /// The tag of a packet of a flow that leaves now, and what is [settled](Self::settled) then; `oldest` is the oldest packet not acknowledged. Retransmissions count like any packet.
     #[inline]
     pub fn tag<'t>(
         &mut self,
         flow: FlowRef,
-        payload: u32,
+        (payload, oldest): (u32, u32),
         now: Time,
         tags: impl FnOnce() -> TagSpace<'t>,
         random: &mut impl Rng,
-    ) -> Tag {
+    ) -> (Tag, Option<Tag>) {
+        let another = |current, random: &mut _| tags().another(current, random);
         each!(
             &mut self.flows,
-            table => table.tag(flow, payload, now, |current, random| tags().another(current, random), random),
-            Tag::default()
+            table => table.tag(flow, (payload, oldest), now, another, random),
+            (Tag::default(), None)
         )
     }
 
     /// Whether a flow may send new packet `next` while `oldest` is the oldest one not acknowledged.
     #[inline]
     pub fn may_send(&self, flow: FlowRef, next: u32, oldest: u32) -> bool {
-        !self.learns || self.may_send_by_granularity(flow, next, oldest)
+        !self.holds_back || self.may_send_by_granularity(flow, next, oldest)
     }
 
     #[inline(never)]

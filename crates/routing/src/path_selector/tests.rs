@@ -82,7 +82,7 @@ impl Nic {
     }
 
     fn send(&mut self, flow: FlowRef, now: Time, tags: TagSpace<'_>) -> Tag {
-        self.selector.tag(flow, 4096, now, || tags, &mut self.random)
+        self.selector.tag(flow, (4096, 0), now, || tags, &mut self.random).0
     }
 }
 
@@ -318,7 +318,8 @@ proptest! {
                     prop_assert!(nic.selector.clone().may_send(flow, next + 7 * later, next.min(oldest + later)));
                     let (mut selector, mut random) = (nic.selector.clone(), nic.random.clone());
                     let then = now + Time::from_us(u64::from(100 * later));
-                    prop_assert_eq!(selector.tag(flow, 4096, then, || space, &mut random), tag);
+                    let sent = selector.tag(flow, (4096, oldest), then, || space, &mut random);
+                    prop_assert_eq!(sent, (tag, selector.settled(flow, oldest)));
                     prop_assert_eq!(selector.counts(flow), before);
                 }
             }
@@ -452,7 +453,7 @@ fn a_flow_leaves_the_path_of_a_cut_link_once_and_no_other() {
     let told = |tag: Tag| Feedback { tag: tag.bits(), ..Feedback::of(Cause::Unreachable, Time(9)) };
     let mut feedback = |tag| {
         nic.selector.on_unreachable(flow(0), &told(tag), || space, &mut nic.random);
-        nic.selector.tag(flow(0), 4096, Time(0), || space, &mut nic.random)
+        nic.selector.tag(flow(0), (4096, 0), Time(0), || space, &mut nic.random).0
     };
     let second = feedback(first);
     assert_ne!(second, first);

@@ -72,9 +72,9 @@ impl Flow {
         let Some(path_selector) = path_selector else { return 0 };
         let (src, dst) = (self.at.key.src, self.dst);
         let tags = || world.routes(at).tags(src, dst);
-        let tag = path_selector.tag(self.at, payload, at, tags, random);
+        let (tag, settled) = path_selector.tag(self.at, (payload, self.sender.oldest()), at, tags, random);
         if !self.sender.knows_paths() {
-            self.settled = path_selector.settled(self.at, self.sender.oldest());
+            self.settled = settled;
         }
         tag.bits()
     }

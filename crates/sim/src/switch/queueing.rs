@@ -40,8 +40,8 @@ pub(crate) trait Queueing {
 /// A packet without room is dropped. `IS_OBSERVED`: the loads of ports may be read before the run is over. `HAS_PLAIN_QUEUES`: [`netloom_fabric::Rules::has_plain_queues`].
 pub(crate) struct Drops<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool>;
 
-/// A packet without room is trimmed. `IS_OBSERVED`: the loads of ports may be read before the run is over.
-pub(crate) struct Trims<const IS_OBSERVED: bool>;
+/// A packet without room is trimmed. `IS_OBSERVED`: the loads of ports may be read before the run is over. `TRIMS_PLAINLY`: [`netloom_fabric::Rules::trims_plainly`].
+pub(crate) struct Trims<const IS_OBSERVED: bool, const TRIMS_PLAINLY: bool>;
 
 /// Flow control keeps packets from being lost. `K`: what is known of it. With that asked for each packet, one took 3% more instructions.
 pub(crate) struct KeepsAll<K>(PhantomData<K>);
@@ -77,7 +77,7 @@ impl<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool> Queueing
     }
 }
 
-impl<const IS_OBSERVED: bool> Queueing for Trims<IS_OBSERVED> {
+impl<const IS_OBSERVED: bool, const TRIMS_PLAINLY: bool> Queueing for Trims<IS_OBSERVED, TRIMS_PLAINLY> {
     #[inline(always)]
     fn forward(
         switch: &mut Switch,
@@ -101,7 +101,7 @@ impl<const IS_OBSERVED: bool> Queueing for Trims<IS_OBSERVED> {
         packet: &mut Packet,
     ) {
         let (Switch { ports, random, .. }, rules) = (&mut *switch, &ctx.world.rules);
-        let fate = ports.enqueue_or_trim::<false, IS_OBSERVED>(
+        let fate = ports.enqueue_or_trim::<false, IS_OBSERVED, TRIMS_PLAINLY>(
             to,
             packet,
             random,

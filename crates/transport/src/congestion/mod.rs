@@ -251,6 +251,7 @@ macro_rules! congestions {
             }
 
             /// A PULL arrived, with its number.
+            #[inline]
             pub(crate) fn on_pull(&mut self, count: u32, gate: &mut Gate) {
                 match self {
                     $(Control::$Kind(state) => state.on_pull(count, gate),)+

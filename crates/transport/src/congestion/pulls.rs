@@ -220,6 +220,7 @@ impl CongestionControl for State {
 
     /// The sender learnt something. A packet whose header came back asks for no PULL: if no other one is to be expected either, it goes at once.
     /// In an incast that sends many headers back, all others wait, or they would only come back again.
+    #[inline]
     fn on_feedback(&mut self, _: &Pulls, feedback: &Feedback, gate: &mut Gate) -> bool {
         self.on_arrivals(feedback.packets);
         match feedback.cause {
@@ -238,6 +239,7 @@ impl CongestionControl for State {
     fn begin_with_one(&mut self, _: &mut Gate) {}
 
     /// The receiver has sent that many PULLs by now.
+    #[inline]
     fn on_pull(&mut self, count: u32, gate: &mut Gate) {
         let new = count.saturating_sub(self.seen);
         self.seen += new;

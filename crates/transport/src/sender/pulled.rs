@@ -9,6 +9,7 @@ use crate::feedback::{Cause, Feedback};
 
 impl Sender {
     /// The receiver has asked for that many packets by now, or has granted so much credit.
+    #[inline]
     pub fn on_pull(&mut self, count: u32) {
         self.control.on_pull(count, &mut self.gate);
     }

@@ -114,6 +114,7 @@ impl GranularityConfig for ConWeave {
             remembers: true,
             acks: Acks::Unused,
             serialisation: false,
+            holds_back: false,
             probes: false,
             labels: true,
             decides_control: false,

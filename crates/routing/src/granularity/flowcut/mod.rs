@@ -246,6 +246,7 @@ impl GranularityConfig for Flowcut {
             remembers: true,
             acks: Acks::OfEveryPacket,
             serialisation: true,
+            holds_back: true,
             probes: false,
             labels: false,
             decides_control: false,

@@ -18,7 +18,7 @@ use crate::protocol::at_switches::SwitchProtocol;
 use crate::protocol::declaration::answer_to;
 use crate::protocol::packets::{PULL, REQUEST};
 use crate::protocol::pulls::Pulls;
-use crate::protocol::pulls::queue::{AtHost, PullDue};
+use crate::protocol::pulls::queue::{AtHost, PullDue, PullQueue};
 use crate::protocol::uet::host::report;
 use crate::world::{Says, World};
 
@@ -74,6 +74,32 @@ pub(super) fn rate_towards(world: &World, (src, dst): (HostId, HostId), now: Tim
     Rate(alive.map(rate).fold(0, u64::saturating_add))
 }
 
+/// A PULL with its number to the source of a packet.
+#[inline(always)]
+fn pull_for(ctx: &Ctx<'_, impl Scheduler<Message>>, packet: &Packet, number: u32) -> Packet {
+    let answer = answer_to(packet, PULL, ctx.world.transport.options.ack_size, ctx.id);
+    Packet { sent: ctx.now, by_kind: ByKind::new(number), ..answer }
+}
+
+impl PullQueue {
+    /// How long a PULL from a host waits for the one before it: as long as the packet that is asked for takes on the links to the host. Those of a NIC with one port never differ.
+    #[inline(never)]
+    fn find_interval(
+        &mut self,
+        world: &World,
+        config: &netloom_transport::Pulls,
+        (src, dst): (HostId, HostId),
+        now: Time,
+    ) -> Time {
+        let rate = rate_towards(world, (src, dst), now);
+        let interval = config.interval(rate.serialize(world.transport.packet_size()));
+        if world.ports_of_nic(&dst).len() == 1 {
+            self.interval = Some(interval);
+        }
+        interval
+    }
+}
+
 impl Host {
     /// A packet, or its header, has come for a receiver: asks for another one, now or when it is its turn.
     #[inline(never)]
@@ -123,17 +149,20 @@ impl Host {
     }
 
     /// Sends the PULL whose time has come, and has itself called for the next one.
+    #[inline(always)]
     pub(crate) fn pull(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
         let config = ctx.world.transport.congestion.facts().pulls.and_then(Asking::packets);
         let (Some(pulls), Some(config)) = (&mut self.protocols.pulls.queue, config) else { return };
         if pulls.pacer.opens <= ctx.now
             && let Some((packet, count)) = pulls.pop()
         {
-            // The packet that is asked for takes so long on the link to this host.
-            let rate = rate_towards(ctx.world, (packet.src, ctx.id), ctx.now);
-            let packet_time = rate.serialize(ctx.world.transport.packet_size());
-            pulls.pacer.opens = ctx.now + config.interval(packet_time);
-            self.send_pull(ctx, &packet, count);
+            let mut pull = pull_for(ctx, packet, count);
+            let interval = match pulls.interval {
+                Some(interval) => interval,
+                None => pulls.find_interval(ctx.world, config, (pull.dst, ctx.id), ctx.now),
+            };
+            pulls.pacer.opens = ctx.now + interval;
+            self.send_control(ctx, &mut pull);
         }
         let Some(pulls) = &mut self.protocols.pulls.queue else { return };
         if !pulls.pending.is_empty()
@@ -150,8 +179,8 @@ impl Host {
         packet: &Packet,
         number: u32,
     ) {
-        let answer = answer_to(packet, PULL, ctx.world.transport.options.ack_size, ctx.id);
-        self.send_control(ctx, &mut Packet { sent: ctx.now, by_kind: ByKind::new(number), ..answer });
+        let mut pull = pull_for(ctx, packet, number);
+        self.send_control(ctx, &mut pull);
     }
 
     /// A flow is to send requests as soon as it can.
@@ -164,8 +193,13 @@ impl Host {
     pub(crate) fn on_pull(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         flow.sender.on_pull(packet.number_of(&[PULL]));
+        // Where there is credit, a sender does not wait for it any longer; nothing else has changed.
+        debug_assert!(
+            ctx.now >= flow.timer || flow.sender.deadline_before(&ctx.world.transport, flow.timer).is_none(),
+            "a deadline before the timer"
+        );
         self.ask_for_credit(ctx.world, packet.slot, ctx.now);
-        self.go_on(ctx, packet.slot);
+        self.enqueue_if_ready(ctx.world, packet.slot);
     }
 
     /// A flow that lacks credit which it has not asked for yet sends a request at once.

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use netloom_fabric::Packet;
 use netloom_transport::{CreditQueue, HostBus, PullWindow, Pulls, ReceiverRate};
-use netloom_units::Time;
 use netloom_units::memory::push_few;
+use netloom_units::{Time, narrow};
 
 use crate::protocol::packets::REQUEST;
 use crate::protocol::state::HostState;
@@ -43,6 +43,8 @@ pub(crate) struct PullQueue {
     /// The receivers that owe something, in turn, and some that owe nothing any more.
     pub(crate) pending: VecDeque<u32>,
     pub(crate) pacer: Pacer,
+    /// How long a PULL waits for the one before it, once that is known where it is the same for all.
+    pub(crate) interval: Option<Time>,
 }
 
 /// What spaces PULLs.
@@ -112,6 +114,7 @@ const NOTHING: PullCredits = PullCredits { packet: Packet::EMPTY, pulls: 0, sent
 
 impl PullQueue {
     /// A packet, or its header, has come for a receiver, which can make use of no more than `most` packets.
+    #[inline(always)]
     pub(crate) fn add(&mut self, pulls: &Pulls, receiver: u32, packet: &Packet, most: u32) {
         let index = receiver as usize;
         while index >= self.credits.len() {
@@ -148,22 +151,24 @@ impl PullQueue {
     }
 
     /// Takes the next PULL out: the packet whose sender is asked, and the number of PULLs that it has been sent with this one.
-    pub(crate) fn pop(&mut self) -> Option<(Packet, u32)> {
-        while let Some(receiver) = self.pending.pop_front() {
-            let credits = &mut self.credits[receiver as usize];
-            if credits.pulls == 0 {
-                credits.is_pending = false;
-                continue;
+    #[inline(always)]
+    pub(crate) fn pop(&mut self) -> Option<(&Packet, u32)> {
+        let PullQueue { credits, pending, .. } = self;
+        let receiver = loop {
+            let receiver = pending.pop_front()? as usize;
+            if credits[receiver].pulls > 0 {
+                break receiver;
             }
-            credits.pulls -= 1;
-            credits.sent += 1;
-            credits.is_pending = credits.pulls > 0;
-            if credits.is_pending {
-                self.pending.push_back(receiver);
-            }
-            return Some((credits.packet, credits.sent));
+            credits[receiver].is_pending = false;
+        };
+        let of_receiver = &mut credits[receiver];
+        of_receiver.pulls -= 1;
+        of_receiver.sent += 1;
+        of_receiver.is_pending = of_receiver.pulls > 0;
+        if of_receiver.is_pending {
+            pending.push_back(narrow(receiver));
         }
-        None
+        Some((&of_receiver.packet, of_receiver.sent))
     }
 }
 
@@ -197,7 +202,7 @@ mod tests {
     }
 
     fn order(queue: &mut PullQueue) -> Vec<(u32, u32)> {
-        std::iter::from_fn(|| queue.pop()).map(|(packet, count)| (packet.flow, count)).collect()
+        std::iter::from_fn(|| queue.pop().map(|(packet, count)| (packet.flow, count))).collect()
     }
 
     #[test]

@@ -15,9 +15,15 @@ impl SwitchProtocol for Telemetry {}
 
 impl Flow {
     /// Hands the telemetry that switches have written on a packet to the sender, before the ACK that answers the packet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read_telemetry(&mut self, world: &World, ack: &Packet) {
-        let Some(telemetry) = &world.telemetry else { return };
+        if let Some(telemetry) = &world.telemetry {
+            self.read_stamps(telemetry, ack);
+        }
+    }
+
+    #[inline(never)]
+    fn read_stamps(&mut self, telemetry: &netloom_fabric::Telemetry, ack: &Packet) {
         telemetry.take(ack, |stamps| {
             self.sender.on_telemetry(stamps.iter().map(|&Stamp { channel, queued, sent, at, rate }| {
                 LinkState { channel, queued, sent, at, rate }
