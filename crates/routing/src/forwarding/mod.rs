@@ -580,8 +580,8 @@ impl Forwarding {
 }
 
 /// One of some ports; `choose` is asked only if there are several.
-#[inline]
-fn one_of(ports: &[PortId], choose: impl FnOnce(usize) -> usize) -> PortId {
+#[inline(always)]
+pub(crate) fn one_of(ports: &[PortId], choose: impl FnOnce(usize) -> usize) -> PortId {
     match *ports {
         [only] => only,
         _ => ports[choose(ports.len())],

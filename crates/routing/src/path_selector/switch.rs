@@ -304,7 +304,13 @@ impl SwitchPathSelector {
     /// The port that a hash of [what it sees](Header::seen_by_hash) of a packet names among several.
     #[inline(always)]
     pub fn port_of_hash(&self, seen: [u64; 2], ports: &[PortId]) -> PortId {
-        ports[region(self.hash.function.apply_to(seen, self.hash.salt), ports.len())]
+        ports[self.position_of_hash(seen, ports.len())]
+    }
+
+    /// Its position.
+    #[inline(always)]
+    pub(super) fn position_of_hash(&self, seen: [u64; 2], ports: usize) -> usize {
+        region(self.hash.function.apply_to(seen, self.hash.salt), ports)
     }
 
     /// The position of the port that the header's hash names.

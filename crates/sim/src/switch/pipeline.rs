@@ -3,7 +3,8 @@
 use netloom_engine::{Hint, Scheduler, Unhandled};
 use netloom_fabric::{Anything, At, Fate, Known, Packet, PortQueue, Ports, Rules};
 use netloom_routing::{
-    Candidates, FastPath, FlowKey, Forwarding, InRow, PacketContext, Place, SwitchPathSelector,
+    Candidates, FastPath, FlowKey, Forwarding, Header, InRow, OnDetours, PacketContext, Place,
+    SwitchPathSelector,
 };
 use netloom_topology::{NodeId, PortId};
 use netloom_units::Time;
@@ -14,7 +15,7 @@ use crate::protocol::at_switches::{self, TagReading};
 use crate::protocol::is_of_host;
 use crate::switch::Switch;
 use crate::switch::next_hop_cache::{CachedHop, NextHopHint};
-use crate::switch::view::{PortsAt, header_of, note_choice, payload_of, take};
+use crate::switch::view::{PortsAt, data_header_of, header_of, note_choice, payload_of, take};
 use crate::world::World;
 
 impl Switch {
@@ -140,25 +141,32 @@ impl Switch {
     ) -> PortId {
         match forwarding.is_minimal() {
             true => self.choose_minimal(ctx, forwarding, packet),
-            false => self.choose_beyond(ctx, forwarding, packet),
+            false => self.choose_beyond(ctx, forwarding, packet, header_of(ctx.world, packet)),
         }
     }
 
     /// The same of a packet that does not take a minimal port of each switch.
-    #[inline(never)]
+    #[inline(always)]
     fn choose_beyond(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         forwarding: &Forwarding,
         packet: &mut Packet,
+        header: Header,
     ) -> PortId {
-        let Ctx { world, id, .. } = *ctx;
-        let (header, place) = (header_of(world, packet), Place { here: id, row: self.row });
+        let place = Place { here: ctx.id, row: self.row };
         let Switch { ports, path_selector, draws, protocols, .. } = self;
         let mut view = PortsAt { ports, reports: protocols.reports.as_deref(), ctx: ctx.again() };
         let hop =
             path_selector.onward(PacketContext { forwarding, place, header: &header }, &mut view, draws);
         take(packet, hop)
+    }
+
+    /// [`Self::choose_among`] of data that are decided on beyond minimal ports.
+    #[inline(never)]
+    fn decide_on_way(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> PortId {
+        let header = data_header_of(ctx.world, packet);
+        self.choose_beyond(ctx, &ctx.world.forwarding, packet, header)
     }
 
     /// The minimal port that a packet takes.
@@ -301,10 +309,10 @@ impl Switch {
                 // It echoes the tag of its data, which few packets of the flow share: a cache would seldom know it.
                 return ways.hashed(packet);
             }
-            let behind_first = on_detours.filter(|_| packet.trail.hops() > 1);
-            let Some(hop) = behind_first.and_then(|on_detours| on_detours.hop(packet.seen_by_hash())) else {
-                return NextHopHint::NONE;
-            };
+            let behind_first = on_detours.as_ref().filter(|_| packet.trail.hops() > 1);
+            let ends = (packet.src, packet.dst);
+            let hop = |ways: &OnDetours<'_>| ways.hop(ends, packet.tag, || packet.seen_by_hash());
+            let Some(hop) = behind_first.and_then(hop) else { return NextHopHint::DECIDED };
             let port = take(packet, hop);
             match queue {
                 Some(queue) => NextHopHint::of(PortQueue { port, queue }),
@@ -381,6 +389,7 @@ impl Switch {
             }
             FastPath::Decide => self.decide_on_packet(ctx, packet, set),
             FastPath::Run => self.decide_on_run(ctx, packet, set),
+            FastPath::Detour => self.decide_on_way(ctx, packet),
             _ => self.choose_by_role(ctx, packet, set),
         }
     }

@@ -83,7 +83,7 @@ impl Place {
         let alternatives = self.forwarding.alternatives().unwrap();
         let packet =
             PacketContext { forwarding: &self.forwarding, place: self.forwarding.place(here), header };
-        alternatives.choose(packet, minimal, view, &mut self.random).unwrap()
+        alternatives.choose(packet, |_| minimal, view, &mut self.random).unwrap()
     }
 }
 
