@@ -120,7 +120,7 @@ impl Trimming<'_> {
         };
         let mut queued = output.bytes(queue);
         if queue == CONTROL && port.early > 0 {
-            queued += port.early_from(from) * u64::from(port.sending);
+            queued += port.early_from(from) * u64::from(port.early_size);
         }
         *is_host || queued == 0 || queued + u64::from(packet.size) <= limit
     }

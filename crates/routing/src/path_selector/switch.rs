@@ -127,11 +127,6 @@ impl SwitchPathSelector {
         self.fast_path
     }
 
-    /// Whether its choices under the scheme may depend on the loads of ports. A selector that draws does not look at them, whatever keeps what it has drawn.
-    pub fn looks_at_ports(&self, scheme: &Routing) -> bool {
-        self.fast_path.asks_selector() && !scheme.selector.is_uniform()
-    }
-
     /// The port of a data packet among several, where ports are [drawn](FastPath::Spray). What [a hash sees](Header::seen_by_hash) of it says only whether it is another one
     /// than its.
     #[inline(always)]

@@ -19,9 +19,9 @@ use crate::switch::view::{PortsAt, data_header_of, header_of, note_choice, paylo
 use crate::world::World;
 
 impl Switch {
-    /// Sends a packet on, where a packet without room is dropped. `IS_OBSERVED`: a choice of ports may depend on queue lengths.
+    /// Sends a packet on, where a packet without room is dropped. `MAY_STAMP`, `HANDS_ON_EARLY` and `HAS_PLAIN_QUEUES`: as for [`Ports::enqueue_or_drop`].
     #[inline(always)]
-    pub(crate) fn forward<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool>(
+    pub(crate) fn forward<const MAY_STAMP: bool, const HANDS_ON_EARLY: bool, const HAS_PLAIN_QUEUES: bool>(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
@@ -31,7 +31,7 @@ impl Switch {
             return self.forward_without_hint(&mut ctx.again(), packet);
         };
         let Switch { ports, random, .. } = self;
-        ports.enqueue_or_drop::<IS_OBSERVED, HAS_PLAIN_QUEUES>(
+        ports.enqueue_or_drop::<MAY_STAMP, HANDS_ON_EARLY, HAS_PLAIN_QUEUES>(
             port_queue,
             packet,
             random,
@@ -48,7 +48,7 @@ impl Switch {
     ) {
         let port_queue = self.choose_port_queue(ctx, packet);
         let Switch { ports, random, .. } = self;
-        ports.enqueue_or_drop::<true, false>(
+        ports.enqueue_or_drop::<true, false, false>(
             port_queue,
             packet,
             random,
