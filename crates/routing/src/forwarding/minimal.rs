@@ -104,6 +104,14 @@ pub struct Row {
     edge: u32,
 }
 
+impl Row {
+    /// Whether hosts are attached to the switch.
+    #[inline(always)]
+    pub fn has_hosts(self) -> bool {
+        self.edge != u32::MAX
+    }
+}
+
 /// Some host cannot be reached because of the links that were cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("with the cut links, switch s{} cannot reach host h{host}", switch - hosts)]
@@ -262,7 +270,7 @@ impl RouteTable {
     /// The index of the switch that remembers its [`Self::row`] among the edge switches; none if it is none.
     #[inline(always)]
     pub(crate) fn own_edge(&self, row: Row) -> Option<u32> {
-        (row.edge != u32::MAX).then_some(row.edge)
+        row.has_hosts().then_some(row.edge)
     }
 
     /// The ports of `switch` on minimal paths to an edge switch; none at that switch itself.

@@ -336,9 +336,13 @@ impl Switch {
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let tag = packet.tag;
             if packet.is_data() {
+                let Some(label) = label else { return NextHopHint::NONE };
+                if packet.trail.hops() > 1 {
+                    return ways.labelled(packet, tag & label);
+                }
                 // What its first switch will write is not known yet.
-                let label = label.filter(|_| packet.trail.hops() > 1);
-                return label.map_or(NextHopHint::NONE, |label| ways.labelled(packet, tag & label));
+                let several = ways.routes.only_port(packet.dst).err();
+                return several.map_or(NextHopHint::NONE, NextHopHint::among);
             }
             if !is_of_host(packet.kind) {
                 return NextHopHint::NONE;
