@@ -403,6 +403,13 @@ impl Rules {
         if self.has_one_data_queue || queue < DATA {
             return queue;
         }
+        self.data_queue_out(packet, step)
+    }
+
+    /// The same of a data packet where there are several data queues.
+    #[inline(always)]
+    pub(crate) fn data_queue_out(&self, packet: &Packet, step: impl FnOnce() -> Step) -> usize {
+        debug_assert!(!self.has_one_data_queue && self.is_in_data_queue(packet));
         let vc = match packet.trail.vc() {
             None => 0,
             Some(vc) => match step() {

@@ -90,10 +90,16 @@ struct Way {
     global: Option<(NodeId, ChannelId)>,
 }
 
+/// What says the way that a packet takes by its header's hash.
+// Not a closure, which would be called.
+pub(crate) trait ByHash {
+    /// How the packet begins on one of these minimal ports, or goes on.
+    fn hop(&self, packet: PacketContext<'_>, ports: &[PortId]) -> Hop;
+}
+
 /// Where a packet is decided, and where it goes.
 #[derive(Clone, Copy, Debug)]
-struct At<'a> {
-    table: &'a RouteTable,
+struct At {
     here: NodeId,
     from: u32,
     to: u32,
@@ -191,13 +197,13 @@ impl Alternatives {
         is_minimal && group != there && via.group_of_switch(here) == group
     }
 
-    /// The way that a packet takes from here, and whether it is a minimal one; `minimal` says which one it would take by its header's hash among the minimal ports.
+    /// The way that a packet takes from here, and whether it is a minimal one.
     /// None if there is nothing to choose.
     #[inline(always)]
     pub(crate) fn choose(
         &self,
         packet: PacketContext<'_>,
-        minimal: impl FnOnce(&[PortId]) -> Hop,
+        by_hash: impl ByHash,
         view: &mut impl View,
         random: &mut impl Rng,
     ) -> Option<(Hop, bool)> {
@@ -207,14 +213,14 @@ impl Alternatives {
         if from == to {
             return None;
         }
-        let at = At { table, here, from, to };
-        let minimal = self.minimal(at, minimal(table.candidates_of(row, to).ports));
+        let at = At { here, from, to };
+        let minimal = by_hash.hop(packet, table.candidates_of(row, to).ports);
         let mut scales = Scales::new(&self.config);
-        self.weigh(&mut scales, minimal, here, view, random);
+        self.weigh(&mut scales, self.minimal(at, minimal), here, view, random);
         if self.config.minimal > 1 && header.is_first() {
-            scales = self.with_other_minimal(scales, at, view, random);
+            scales = self.with_other_minimal(scales, (table, at), view, random);
         }
-        self.with_non_minimal(scales, at, view, random).choice()
+        self.against_non_minimal(scales, (table, at), view, random)
     }
 
     #[inline(always)]
@@ -285,7 +291,7 @@ impl Alternatives {
 
     /// The way on which a packet goes by its header's hash.
     #[inline(always)]
-    fn minimal(&self, at: At<'_>, hop: Hop) -> Way {
+    fn minimal(&self, at: At, hop: Hop) -> Way {
         let (hops, over) = match hop.tag.phase() {
             Phase::Minimal => (self.hops.between(at.from, at.to), at.to),
             Phase::Towards(edge) => (self.hops.between(at.from, edge) + self.hops.between(edge, at.to), edge),
@@ -298,14 +304,14 @@ impl Alternatives {
     fn with_other_minimal<'c>(
         &self,
         mut scales: Scales<'c, Hop>,
-        at: At<'_>,
+        (table, at): (&RouteTable, At),
         view: &mut impl View,
         random: &mut impl Rng,
     ) -> Scales<'c, Hop> {
         let (from, to) = (self.via.group(at.from), self.via.group(at.to));
         let most = self.config.minimal;
         let Some(groups) = self.groups.as_ref().filter(|_| from != to) else {
-            let ports = at.table.towards_edge(at.here, at.to).ports;
+            let ports = table.towards_edge(at.here, at.to).ports;
             let some = Sample::of(narrow::<u32>(ports.len()), most, most - 1);
             for number in 0..some.count {
                 let port = ports[some.place(number, random) as usize];
@@ -327,85 +333,79 @@ impl Alternatives {
         scales
     }
 
-    /// Adds ways over an intermediate switch or group.
+    /// Weighs ways over an intermediate switch or group, too, and says which way is the best of all. What is not so by default is apart, so that scales stay in registers.
     #[inline(always)]
-    fn with_non_minimal<'c>(
+    fn against_non_minimal(
         &self,
-        mut scales: Scales<'c, Hop>,
-        at: At<'_>,
+        mut scales: Scales<'_, Hop>,
+        (table, at): (&RouteTable, At),
         view: &mut impl View,
         random: &mut impl Rng,
-    ) -> Scales<'c, Hop> {
-        let (from, to) = (self.via.group(at.from), self.via.group(at.to));
-        let Some(groups) = self.groups.as_ref().filter(|_| from != to) else {
-            return self.with_ways_over_switches(scales, at, view, random);
+    ) -> Option<(Hop, bool)> {
+        let between = (self.via.group(at.from), self.via.group(at.to));
+        let Some(groups) = self.groups.as_ref().filter(|_| between.0 != between.1) else {
+            return self.against_ways_over_switches(scales, (table, at), view, random);
         };
-        let Some(links) = groups.draw(from, to, random) else { return scales };
-        let some = self.non_minimal_over(links);
-        let way = self.over_link(groups, at, links.start + some.place(0, random), false);
-        self.weigh(&mut scales, way, at.here, view, random);
-        if self.config.non_minimal == 1 {
-            return scales;
+        if self.config.non_minimal > 1 {
+            return self.against_several(scales, at, between, view, random);
         }
-        self.with_further_non_minimal(scales, at, (links, some), view, random)
+        if let Some(links) = groups.draw(between, random) {
+            let link = links.start + Sample::of(links.count(), 1, 1).place(0, random);
+            self.weigh(&mut scales, self.over_link(groups, at, link, false), at.here, view, random);
+        }
+        scales.choice()
     }
 
-    /// Adds all but the first of the ways over other groups, of which the first one is joined by these links.
+    /// The same where there are several ways over other groups.
     #[inline(never)]
-    fn with_further_non_minimal<'c>(
+    fn against_several(
         &self,
-        mut scales: Scales<'c, Hop>,
-        at: At<'_>,
-        (links, some): (Links, Sample),
+        mut scales: Scales<'_, Hop>,
+        at: At,
+        between: (u32, u32),
         view: &mut impl View,
         random: &mut impl Rng,
-    ) -> Scales<'c, Hop> {
-        let Some(groups) = &self.groups else { return scales };
-        let (from, to) = (self.via.group(at.from), self.via.group(at.to));
-        let mut weigh = |links: Links, some: Sample, from: u32, random: &mut _| {
-            for number in from..some.count {
+    ) -> Option<(Hop, bool)> {
+        let ways = self.config.non_minimal;
+        let (draws, count) = if self.config.one_group { (1, ways) } else { (ways, 1) };
+        for _ in 0..draws {
+            let Some((groups, links)) =
+                self.groups.as_ref().and_then(|groups| Some((groups, groups.draw(between, random)?)))
+            else {
+                break;
+            };
+            let some = Sample::of(links.count(), count, count);
+            for number in 0..some.count {
                 let way = self.over_link(groups, at, links.start + some.place(number, random), false);
                 self.weigh(&mut scales, way, at.here, view, random);
             }
-        };
-        weigh(links, some, 1, random);
-        for _ in 1..if self.config.one_group { 1 } else { self.config.non_minimal } {
-            let Some(links) = groups.draw(from, to, random) else { break };
-            weigh(links, self.non_minimal_over(links), 0, random);
         }
-        scales
+        scales.choice()
     }
 
-    /// By which of its links ways over a drawn group lead.
-    #[inline(always)]
-    fn non_minimal_over(&self, links: Links) -> Sample {
-        let most = if self.config.one_group { self.config.non_minimal } else { 1 };
-        Sample::of(links.count(), most, most)
-    }
-
-    /// Adds ways over intermediate switches that are drawn: where there are no groups, and within one.
+    /// The same over intermediate switches that are drawn: where there are no groups, and within one.
     #[inline(never)]
-    fn with_ways_over_switches<'c>(
+    fn against_ways_over_switches(
         &self,
-        mut scales: Scales<'c, Hop>,
-        at: At<'_>,
+        mut scales: Scales<'_, Hop>,
+        (table, at): (&RouteTable, At),
         view: &mut impl View,
         random: &mut impl Rng,
-    ) -> Scales<'c, Hop> {
+    ) -> Option<(Hop, bool)> {
         for _ in 0..self.config.non_minimal {
             let Some(edge) = self.via.draw(at.from, at.to, random) else { break };
-            let ports = at.table.towards_edge(at.here, edge).ports;
+            let ports = table.towards_edge(at.here, edge).ports;
             let hop = Hop { port: ports[below(ports.len(), random)], tag: Tag::towards(edge) };
             let hops = self.hops.between(at.from, edge) + self.hops.between(edge, at.to);
             let way = Way { hop, hops, is_minimal: false, global: None };
             self.weigh(&mut scales, way, at.here, view, random);
         }
-        scales
+        scales.choice()
     }
 
     /// A way by one of the links to another group.
     #[inline(always)]
-    fn over_link(&self, groups: &Groups, at: At<'_>, link: u32, is_minimal: bool) -> Way {
+    fn over_link(&self, groups: &Groups, at: At, link: u32, is_minimal: bool) -> Way {
         let Begin { port, hops } = groups.begin(self.index(at.here), link);
         let GlobalLink { near, far, channel } = groups.links[link as usize];
         let hops = u32::from(hops) + self.hops.between(far, at.to);
@@ -414,7 +414,7 @@ impl Alternatives {
 
     /// The first channel between groups of a way that begins by a port of a switch and leads to another one, if anything is to be known of it.
     #[inline(always)]
-    fn first_global(&self, at: At<'_>, port: PortId, over: u32) -> Option<(NodeId, ChannelId)> {
+    fn first_global(&self, at: At, port: PortId, over: u32) -> Option<(NodeId, ChannelId)> {
         match self.config.queue {
             Queue::Local(_) => None,
             Queue::Global(_) => self.reported_global(at, port, over),
@@ -422,7 +422,7 @@ impl Alternatives {
     }
 
     #[inline(never)]
-    fn reported_global(&self, at: At<'_>, port: PortId, over: u32) -> Option<(NodeId, ChannelId)> {
+    fn reported_global(&self, at: At, port: PortId, over: u32) -> Option<(NodeId, ChannelId)> {
         let groups = self.groups.as_ref()?;
         let pair = groups.pair(self.via.group(at.from), self.via.group(over));
         let begins = |&link: &u32| groups.begin(self.index(at.here), link).port == port;
@@ -517,7 +517,7 @@ impl Groups {
 
     /// Those to a uniform one of these; none if there is none.
     #[inline(always)]
-    fn draw(&self, from: u32, but: u32, random: &mut impl Rng) -> Option<Links> {
+    fn draw(&self, (from, but): (u32, u32), random: &mut impl Rng) -> Option<Links> {
         let Pair { joined, others, rank, .. } = self.pair(from, but);
         let drawn = (others > 0).then(|| below_u32(others, random))?;
         Some(self.joined[(joined + drawn + u32::from(drawn >= rank)) as usize])

@@ -29,7 +29,7 @@ use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
 use netloom_units::{Invalid, narrow};
 use rand::Rng;
 
-pub(crate) use alternatives::Alternatives;
+pub(crate) use alternatives::{Alternatives, ByHash};
 use channels::{DATELINE_VCS, VcRule};
 pub use layers::Layers;
 use layers::live_graph;

@@ -4,7 +4,7 @@ use netloom_topology::{HostId, NodeId, PortId};
 use rand::Rng;
 
 use super::SwitchPathSelector;
-use crate::forwarding::{Alternatives, Forwarding, Place, ViaFrom, one_of};
+use crate::forwarding::{Alternatives, ByHash, Forwarding, Place, ViaFrom, one_of};
 use crate::header::{Carries, FlowRef, Header, Hop, View};
 use crate::selector::random::below;
 use crate::tag::Tag;
@@ -49,6 +49,16 @@ impl OnDetours<'_> {
         }
         let (ports, tag) = part.of((src, dst), tag);
         Some(Hop { port: one_of(ports, |count| path_selector.position_of_hash(seen(), count)), tag })
+    }
+}
+
+impl ByHash for &SwitchPathSelector {
+    #[inline(always)]
+    fn hop(&self, packet: PacketContext<'_>, ports: &[PortId]) -> Hop {
+        match packet.header.is_first() {
+            true => self.on_minimal_path(packet.header, ports),
+            false => apart(packet, |packet| self.named(packet)),
+        }
     }
 }
 
@@ -152,11 +162,7 @@ impl SwitchPathSelector {
         random: &mut impl Rng,
     ) -> Hop {
         let header = packet.header;
-        let by_hash = |ports: &[PortId]| match header.is_first() {
-            true => self.on_minimal_path(header, ports),
-            false => apart(packet, |packet| self.named(packet)),
-        };
-        match alternatives.choose(packet, by_hash, view, random) {
+        match alternatives.choose(packet, &*self, view, random) {
             Some((hop, is_minimal)) => {
                 self.count(header.key(), !is_minimal);
                 hop
@@ -195,8 +201,8 @@ impl SwitchPathSelector {
     /// The hop by its header's hash of a packet that sets out on a minimal path, by these ports.
     #[inline(always)]
     fn on_minimal_path(&self, header: &Header, ports: &[PortId]) -> Hop {
-        let direct = Header { tag: Tag::DIRECT, ..*header };
-        Hop { port: one_of(ports, |count| self.hashed(&direct, count)), tag: Tag::DIRECT }
+        let seen = || Header { tag: Tag::DIRECT, ..*header }.seen_by_hash();
+        Hop { port: one_of(ports, |count| self.position_of_hash(seen(), count)), tag: Tag::DIRECT }
     }
 }
 

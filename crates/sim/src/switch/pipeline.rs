@@ -316,7 +316,7 @@ impl Switch {
             let port = take(packet, hop);
             match queue {
                 Some(queue) => NextHopHint::of(PortQueue { port, queue }),
-                None => NextHopHint::of(ways.ports.port_queue(port, packet, &world.rules)),
+                None => NextHopHint::of(ways.ports.data_port_queue(port, packet, &world.rules)),
             }
         });
     }
@@ -371,7 +371,7 @@ impl Switch {
         let rules = &ctx.world.rules;
         Some(match rules.only_data_queue() {
             Some(queue) => PortQueue { port, queue },
-            None => self.ports.port_queue(port, packet, rules),
+            None => self.ports.data_port_queue(port, packet, rules),
         })
     }
 
@@ -383,19 +383,28 @@ impl Switch {
         packet: &mut Packet,
         set: u32,
     ) -> PortId {
-        let Switch { path_selector, draws, row, .. } = self;
-        match path_selector.fast_path() {
-            FastPath::Spray => {
-                let several = ctx.world.forwarding.table().set(*row, set);
-                let port = path_selector.draw(packet.seen_by_hash(), several, draws);
-                packet.note_port(port);
-                port
-            }
+        match self.path_selector.fast_path() {
+            FastPath::Spray => self.draw_port(ctx, packet, set),
             FastPath::Decide => self.decide_on_packet(ctx, packet, set),
             FastPath::Run => self.decide_on_run(ctx, packet, set),
             FastPath::Detour => self.decide_on_way(ctx, packet),
             _ => self.choose_by_role(ctx, packet, set),
         }
+    }
+
+    /// [`Self::choose_among`] where a port is drawn.
+    #[inline(never)]
+    fn draw_port(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        set: u32,
+    ) -> PortId {
+        let Switch { path_selector, draws, row, .. } = self;
+        let several = ctx.world.forwarding.table().set(*row, set);
+        let port = path_selector.draw(packet.seen_by_hash(), several, draws);
+        packet.note_port(port);
+        port
     }
 
     /// [`Self::choose_among`] where each packet is decided on.

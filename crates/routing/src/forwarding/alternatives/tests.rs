@@ -53,6 +53,13 @@ impl<L: Fn(PortId) -> u64, R: Fn(ChannelId) -> u64> View for Seen<L, R> {
     }
 }
 
+/// A way that is known.
+impl ByHash for Hop {
+    fn hop(&self, _: PacketContext<'_>, _: &[PortId]) -> Hop {
+        *self
+    }
+}
+
 struct Place {
     network: Network,
     forwarding: Forwarding,
@@ -83,7 +90,7 @@ impl Place {
         let alternatives = self.forwarding.alternatives().unwrap();
         let packet =
             PacketContext { forwarding: &self.forwarding, place: self.forwarding.place(here), header };
-        alternatives.choose(packet, |_| minimal, view, &mut self.random).unwrap()
+        alternatives.choose(packet, minimal, view, &mut self.random).unwrap()
     }
 }
 

@@ -322,7 +322,7 @@ fn walk(
         let mut hop = forwarding.onward(here, &header, &mut choose);
         if forwarding.is_decided(here, &header) {
             let packet = PacketContext { forwarding, place: forwarding.place(here), header: &header };
-            let choice = forwarding.alternatives().unwrap().choose(packet, |_| hop, view, &mut random);
+            let choice = forwarding.alternatives().unwrap().choose(packet, hop, view, &mut random);
             hop = choice.map_or(hop, |(hop, _)| hop);
         }
         let channel = network.ports(here)[usize::from(hop.port)];
