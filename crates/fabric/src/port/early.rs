@@ -30,9 +30,8 @@ impl Port {
         if !is_alike || self.watch_from <= start {
             return None;
         }
-        let sending = self.sending;
-        let arrival = self.start(packet, true, false);
-        (self.sending, self.early_size) = (sending, early_size);
+        let arrival = self.start_behind(packet, true, false);
+        self.early_size = early_size;
         self.early += 1;
         self.queued += u64::from(size);
         if self.queued > self.stats.max_queue {

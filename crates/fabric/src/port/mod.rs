@@ -393,6 +393,14 @@ impl Port {
     /// takes it. `may_stamp`: [telemetry](Self::set_telemetry) may have to be written on it.
     #[inline(always)]
     pub(crate) fn start(&mut self, packet: &mut Packet, has_waited: bool, may_stamp: bool) -> Option<Time> {
+        let arrival = self.start_behind(packet, has_waited, may_stamp)?;
+        self.sending = packet.size;
+        Some(arrival)
+    }
+
+    /// The same, but what is being sent stays what it is.
+    #[inline(always)]
+    fn start_behind(&mut self, packet: &mut Packet, has_waited: bool, may_stamp: bool) -> Option<Time> {
         let start = self.free_at;
         let (duration, head, serialisation) = if self.watch_from <= start {
             let Span { duration, head } = self.watch(packet, start, has_waited)?;
@@ -403,7 +411,6 @@ impl Port {
             (Time(u64::from(duration)), Time(u64::from(head)), head)
         };
         self.free_at = start + duration;
-        self.sending = packet.size;
         packet.ingress = self.peer;
         self.stats.bytes += u64::from(packet.size);
         self.stats.packets += 1;
