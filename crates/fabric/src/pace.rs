@@ -9,7 +9,9 @@ const SLOWEST: u64 = 8_000_000_000_000;
 ///
 /// Nearly all rates in use are a byte in a whole number of picoseconds, so that a multiplication says exactly what a packet takes; the others
 /// take a division. No packet takes so long that 32 bits do not hold it.
+// Six bytes, as ports have use for the other two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, packed(2))]
 pub(crate) struct Pace {
     picoseconds: u32,
     bytes: u16,

@@ -46,8 +46,8 @@ pub trait Known {
     const ACCOUNTING: Option<Accounting> = None;
     /// What happens at a port never concerns another one, but at switches of which links are cut: nothing is paused.
     const IS_NEVER_ENTANGLED: bool = matches!(Self::ACCOUNTING, Some(Accounting::Credits));
-    /// The loads of the switch's ports are not read before the run is over: a control packet before which nothing goes may be handed on early.
-    const HANDS_ON_EARLY: bool = false;
+    /// A control packet before which nothing goes may be handed on early. Under PFC that asks for a bound of what comes into an input buffer.
+    const HANDS_ON_EARLY: bool = matches!(Self::ACCOUNTING, Some(Accounting::Credits));
 }
 
 /// Nothing is [`Known`].
@@ -58,25 +58,21 @@ pub struct Anything;
 #[derive(Debug)]
 pub struct PlainPfc;
 
-/// The same, and nothing reads the loads of ports.
+/// The same, and what comes into an input buffer is what its link carries.
 #[derive(Debug)]
-pub struct UnreadPfc;
+pub struct PacedPfc;
 
 /// One data queue, under PFC with a shared buffer.
 #[derive(Debug)]
 pub struct PlainPfcShared;
 
-/// The same, and nothing reads the loads of ports.
+/// The same, and what comes into an input buffer is what its link carries.
 #[derive(Debug)]
-pub struct UnreadPfcShared;
+pub struct PacedPfcShared;
 
 /// One data queue, under credits.
 #[derive(Debug)]
 pub struct PlainCredits;
-
-/// The same, and nothing reads the loads of ports.
-#[derive(Debug)]
-pub struct UnreadCredits;
 
 /// Several data queues, under credits.
 #[derive(Debug)]
@@ -89,7 +85,7 @@ impl Known for PlainPfc {
     const ACCOUNTING: Option<Accounting> = Some(Accounting::Fixed);
 }
 
-impl Known for UnreadPfc {
+impl Known for PacedPfc {
     const HAS_PLAIN_QUEUES: bool = true;
     const ACCOUNTING: Option<Accounting> = Some(Accounting::Fixed);
     const HANDS_ON_EARLY: bool = true;
@@ -100,7 +96,7 @@ impl Known for PlainPfcShared {
     const ACCOUNTING: Option<Accounting> = Some(Accounting::Shared);
 }
 
-impl Known for UnreadPfcShared {
+impl Known for PacedPfcShared {
     const HAS_PLAIN_QUEUES: bool = true;
     const ACCOUNTING: Option<Accounting> = Some(Accounting::Shared);
     const HANDS_ON_EARLY: bool = true;
@@ -109,12 +105,6 @@ impl Known for UnreadPfcShared {
 impl Known for PlainCredits {
     const HAS_PLAIN_QUEUES: bool = true;
     const ACCOUNTING: Option<Accounting> = Some(Accounting::Credits);
-}
-
-impl Known for UnreadCredits {
-    const HAS_PLAIN_QUEUES: bool = true;
-    const ACCOUNTING: Option<Accounting> = Some(Accounting::Credits);
-    const HANDS_ON_EARLY: bool = true;
 }
 
 impl Known for CreditsOfQueues {
@@ -422,6 +412,13 @@ impl Rules {
         if self.has_one_data_queue || queue < DATA {
             return queue;
         }
+        self.data_queue_out(packet, step)
+    }
+
+    /// The same of a data packet where there are several data queues.
+    #[inline(always)]
+    pub(crate) fn data_queue_out(&self, packet: &Packet, step: impl FnOnce() -> Step) -> usize {
+        debug_assert!(!self.has_one_data_queue && self.is_in_data_queue(packet));
         let vc = match packet.trail.vc() {
             None => 0,
             Some(vc) => match step() {

@@ -6,8 +6,8 @@ use netloom_engine::{
     Batch, DRIVER, Due, DynScheduler, Handler, Hint, Model, NodeIndex, Scheduler, Unhandled,
 };
 use netloom_fabric::{
-    Accounting, Anything, CreditsOfQueues, Packet, PlainCredits, PlainPfc, PlainPfcShared, Ports, Rules,
-    UnreadCredits, UnreadPfc, UnreadPfcShared,
+    Accounting, Anything, CreditsOfQueues, PacedPfc, PacedPfcShared, Packet, PlainCredits, PlainPfc,
+    PlainPfcShared, Ports, Rules,
 };
 use netloom_topology::NodeId;
 use netloom_units::Time;
@@ -24,12 +24,12 @@ use crate::switch::queueing::{Drops, KeepsAll, Queueing, Trims};
 use crate::switch::{Duties, Switch};
 use crate::world::World;
 
-/// Runs what a switch of a lossless fabric does for what is known of its flow control, by a [`Queueing`] whose name in it is `$Q`.
+/// Runs what a switch of a lossless fabric does for what is known of its flow control, by a [`Queueing`] whose name in it is `$Q`; `$Pfc` and `$PfcShared` are what is known of PFC.
 macro_rules! by_flow_control {
-    ($rules:expr, $Q:ident => $run:expr) => {
+    ($rules:expr, [$Pfc:ident, $PfcShared:ident], $Q:ident => $run:expr) => {
         by_flow_control!(@ $rules, $Q => $run,
-            (true, Some(Accounting::Fixed)) => PlainPfc,
-            (true, Some(Accounting::Shared)) => PlainPfcShared,
+            (true, Some(Accounting::Fixed)) => $Pfc,
+            (true, Some(Accounting::Shared)) => $PfcShared,
             (true, Some(Accounting::Credits)) => PlainCredits,
             (false, Some(Accounting::Credits)) => CreditsOfQueues,
             _ => Anything,
@@ -51,17 +51,17 @@ fn known_accounting(rules: &Rules) -> Option<Accounting> {
     rules.accounting().filter(|_| !rules.may_wait_at_inputs())
 }
 
-/// Runs what a switch does for the [`Queueing`] of the rules, whose name in it is `$Q`. Without what is known of flow control, which would be code for what is rarely run.
+/// Runs what a switch does for the [`Queueing`] of the rules, whose name in it is `$Q`. `$hands_on_early`: as for [`Drops`]. Without what is known of flow control, which would be code for what is rarely run.
 macro_rules! by_queueing {
-    ($rules:expr, $Q:ident => $run:expr) => {
+    ($rules:expr, $hands_on_early:literal, $Q:ident => $run:expr) => {
         if $rules.is_lossless() {
             type $Q = KeepsAll<Anything>;
             $run
         } else if $rules.drops_tail() {
-            type $Q = Drops<true, false>;
+            type $Q = Drops<true, $hands_on_early, false>;
             $run
         } else {
-            type $Q = Trims<true, false>;
+            type $Q = Trims<$hands_on_early, false>;
             $run
         }
     };
@@ -279,20 +279,16 @@ impl Model for World {
         }
         match node {
             Node::Switch(switch) => match switch.duties {
-                Duties::Plain => take!(AtSwitch::<Drops<false, true>>::new(self, switch, id)),
-                Duties::Classes => take!(AtSwitch::<Drops<false, false>>::new(self, switch, id)),
-                Duties::Observed => take!(AtSwitch::<Drops<true, false>>::new(self, switch, id)),
-                Duties::Trims | Duties::TrimsObserved => {
-                    take!(AtSwitch::<Trims<true, false>>::new(self, switch, id))
-                }
-                Duties::Lossless | Duties::LosslessObserved => {
-                    take!(AtSwitch::<KeepsAll<Anything>>::new(self, switch, id))
-                }
+                Duties::Plain => take!(AtSwitch::<Drops<false, true, true>>::new(self, switch, id)),
+                Duties::Classes => take!(AtSwitch::<Drops<false, true, false>>::new(self, switch, id)),
+                Duties::Stamps => take!(AtSwitch::<Drops<true, true, false>>::new(self, switch, id)),
+                Duties::Trims => take!(AtSwitch::<Trims<false, false>>::new(self, switch, id)),
+                Duties::Lossless => take!(AtSwitch::<KeepsAll<Anything>>::new(self, switch, id)),
                 Duties::Routes => {
-                    by_queueing!(self.rules, Q => take!(AtProtocols::<Q, true>::new(self, switch, id)))
+                    by_queueing!(self.rules, false, Q => take!(AtProtocols::<Q, true>::new(self, switch, id)))
                 }
                 Duties::Special => {
-                    by_queueing!(self.rules, Q => take!(AtProtocols::<Q, false>::new(self, switch, id)))
+                    by_queueing!(self.rules, false, Q => take!(AtProtocols::<Q, false>::new(self, switch, id)))
                 }
             },
             Node::Host(host) => host.handle(&mut Ctx::new(self, id, at, out), message),
@@ -309,7 +305,7 @@ impl Model for World {
     fn run_batch(&self, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
         match node {
             Node::Switch(switch) if switch.duties == Duties::Plain => {
-                batch.run(&mut AtSwitch::<Drops<false, true>>::new(self, switch, id))
+                batch.run(&mut AtSwitch::<Drops<false, true, true>>::new(self, switch, id))
             }
             Node::Host(host) => run_host_batch(self, host, id, batch),
             other => run_other_batch(self, other, id, batch),
@@ -507,33 +503,28 @@ fn run_host_batch(world: &World, host: &mut Host, id: NodeIndex, batch: impl Bat
 fn run_other_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     match node {
         Node::Switch(switch) => match switch.duties {
-            Duties::Lossless if world.rules.has_plain_queues() => match known_accounting(&world.rules) {
-                Some(Accounting::Fixed) => run_switch_batch::<KeepsAll<UnreadPfc>>(world, switch, id, batch),
-                Some(Accounting::Shared) => {
-                    run_switch_batch::<KeepsAll<UnreadPfcShared>>(world, switch, id, batch)
-                }
-                Some(Accounting::Credits) => {
-                    run_switch_batch::<KeepsAll<UnreadCredits>>(world, switch, id, batch)
-                }
-                None => run_switch_batch::<KeepsAll<Anything>>(world, switch, id, batch),
-            },
-            Duties::Lossless | Duties::LosslessObserved => {
-                by_flow_control!(&world.rules, Q => run_switch_batch::<Q>(world, switch, id, batch))
+            Duties::Lossless => {
+                by_flow_control!(&world.rules, [PacedPfc, PacedPfcShared], Q => run_switch_batch::<Q>(world, switch, id, batch))
             }
             Duties::Trims => match world.rules.trims_plainly() {
-                true => run_switch_batch::<Trims<false, true>>(world, switch, id, batch),
-                false => run_switch_batch::<Trims<false, false>>(world, switch, id, batch),
+                true => run_switch_batch::<Trims<true, true>>(world, switch, id, batch),
+                false => run_switch_batch::<Trims<true, false>>(world, switch, id, batch),
             },
-            Duties::TrimsObserved => run_switch_batch::<Trims<true, false>>(world, switch, id, batch),
-            Duties::Classes => run_switch_batch::<Drops<false, false>>(world, switch, id, batch),
-            Duties::Observed => match world.rules.has_plain_queues() {
-                true => run_switch_batch::<Drops<true, true>>(world, switch, id, batch),
-                false => run_switch_batch::<Drops<true, false>>(world, switch, id, batch),
+            Duties::Classes => run_switch_batch::<Drops<false, true, false>>(world, switch, id, batch),
+            Duties::Stamps => match world.rules.has_plain_queues() {
+                true => run_switch_batch::<Drops<true, true, true>>(world, switch, id, batch),
+                false => run_switch_batch::<Drops<true, true, false>>(world, switch, id, batch),
             },
-            Duties::Routes if world.rules.is_lossless() => {
-                by_flow_control!(&world.rules, Q => run_routes_batch::<Q>(world, switch, id, batch))
+            Duties::Routes if !world.rules.is_lossless() => {
+                by_queueing!(world.rules, true, Q => run_routes_batch::<Q>(world, switch, id, batch))
             }
-            Duties::Routes => by_queueing!(world.rules, Q => run_routes_batch::<Q>(world, switch, id, batch)),
+            // Packets that have been held back come to the ports all at once.
+            Duties::Routes if world.routing.has_edges() => {
+                by_flow_control!(&world.rules, [PlainPfc, PlainPfcShared], Q => run_routes_batch::<Q>(world, switch, id, batch))
+            }
+            Duties::Routes => {
+                by_flow_control!(&world.rules, [PacedPfc, PacedPfcShared], Q => run_routes_batch::<Q>(world, switch, id, batch))
+            }
             Duties::Plain | Duties::Special => run_rare_batch(world, node, id, batch),
         },
         other => run_rare_batch(world, other, id, batch),
@@ -564,7 +555,7 @@ fn run_routes_batch<Q: Queueing>(
 fn run_rare_batch(world: &World, node: &mut Node, id: NodeIndex, batch: impl Batch<World>) {
     match node {
         Node::Switch(switch) => {
-            by_queueing!(world.rules, Q => batch.run(&mut AtProtocols::<Q, false>::new(world, switch, id)));
+            by_queueing!(world.rules, false, Q => batch.run(&mut AtProtocols::<Q, false>::new(world, switch, id)));
         }
         Node::Untouched => run_first_batch(world, node, id, batch),
         Node::Server(server) => batch.run(&mut AtServer { world, server, id }),

@@ -1,8 +1,8 @@
 //! Control packets that are handed on before they begin.
 //!
 //! A control packet that finds its port busy and no other control packet waiting goes before everything else that waits or may still come: it begins when the port is free, whatever
-//! happens. It is handed on at once, to begin then, instead of passing through a queue, where the port's load is not read meanwhile. That is a saving of time only (docs/decisions/047 says how much): the port's statistics
-//! are those of a port that waits.
+//! happens. It is handed on at once, to begin then, instead of passing through a queue. That is a saving of time only (docs/decisions/047 says how much): the port's statistics
+//! and its load are those of a port that waits.
 
 use netloom_units::Time;
 
@@ -19,17 +19,19 @@ pub(super) struct EarlyBeyond {
 }
 
 impl Port {
-    /// Hands a control packet on that begins when the port is free. `None`, if it differs in size from others of which it is not known that they have begun, or if something rare has to be looked at when it begins.
+    /// Hands a control packet on that begins when the port is free. `None`, if it differs in size from others of which it is not known that they have begun, if it is large, or if something rare has to be looked at when it begins.
     ///
     /// No control packet may be waiting, and none that goes before it may come.
     #[inline(always)]
     pub(crate) fn start_early<'p>(&mut self, packet: &'p mut Packet, now: Time) -> Option<Departure<'p>> {
         let (start, size) = (self.free_at, packet.size);
-        let is_alike = self.early == 0 || self.sending == size && self.early < u8::MAX;
+        let early_size = u8::try_from(size).ok()?;
+        let is_alike = self.early == 0 || self.early_size == early_size && self.early < u8::MAX;
         if !is_alike || self.watch_from <= start {
             return None;
         }
-        let arrival = self.start(packet, true, false);
+        let arrival = self.start_behind(packet, true, false);
+        self.early_size = early_size;
         self.early += 1;
         self.queued += u64::from(size);
         if self.queued > self.stats.max_queue {
@@ -61,7 +63,7 @@ impl Port {
         if self.early == 0 {
             return 0;
         }
-        let duration = u64::from(self.pace.take_whole(self.sending));
+        let duration = u64::from(self.pace.take_whole(self.early_size.into()));
         let fit = self.free_at.saturating_sub(at).0 / duration;
         fit.min(u64::from(self.early))
     }
@@ -72,7 +74,8 @@ impl Port {
         if packets == 0 {
             return EarlyBeyond::default();
         }
-        let (size, duration) = (u64::from(self.sending), u128::from(self.pace.take_whole(self.sending)));
+        let (size, duration) =
+            (u64::from(self.early_size), u128::from(self.pace.take_whole(self.early_size.into())));
         let (count, ahead) = (u128::from(packets), u128::from((self.free_at - end).0));
         // The k-th one from behind begins k durations before `free_at`.
         let waiting = u128::from(size) * (count * ahead - duration * count * (count + 1) / 2);
@@ -83,16 +86,18 @@ impl Port {
     #[cold]
     #[inline(never)]
     pub(super) fn note_longest(&mut self, now: Time) {
-        self.pass_early(now);
+        self.forget_early_before(now);
         self.stats.note_queue(self.queued);
     }
 
-    /// What has been handed on early and begins before an instant waits no more.
+    /// The port has come to an instant: what has been handed on early and has begun before is not among it any more.
     #[expect(clippy::cast_possible_truncation, reason = "not more than there were")]
-    pub(crate) fn pass_early(&mut self, until: Time) {
-        let waiting = self.early_from(until);
-        self.queued -= (u64::from(self.early) - waiting) * u64::from(self.sending);
-        self.early = waiting as u8;
+    pub(crate) fn forget_early_before(&mut self, now: Time) {
+        let waiting = self.early_from(now);
+        if waiting < u64::from(self.early) {
+            self.queued -= (u64::from(self.early) - waiting) * u64::from(self.early_size);
+            (self.early, self.sending) = (waiting as u8, self.early_size.into());
+        }
     }
 
     /// The port has come to where it is free: all that has been handed on early has begun.
@@ -100,13 +105,44 @@ impl Port {
     pub(crate) fn forget_early(&mut self) {
         if self.early > 0 {
             self.queued = self.waiting();
-            self.early = 0;
+            (self.early, self.sending) = (0, self.early_size.into());
         }
     }
 
     /// Bytes in all queues once what has been handed on early has begun.
     #[inline(always)]
     pub(crate) fn waiting(&self) -> u64 {
-        self.queued - u64::from(self.early) * u64::from(self.sending)
+        self.queued - u64::from(self.early) * u64::from(self.early_size)
+    }
+
+    /// Bytes that wait at an instant to which the port has been advanced. What would begin then still waits.
+    #[inline(always)]
+    pub(crate) fn waiting_at(&self, now: Time) -> u64 {
+        match self.early {
+            0 => self.queued,
+            _ => self.waiting() + self.early_from(now) * u64::from(self.early_size),
+        }
+    }
+
+    /// Bytes that [wait](Self::waiting_at) at an instant or are being sent.
+    #[inline(always)]
+    pub(crate) fn load_at(&self, now: Time) -> u64 {
+        match self.early {
+            0 => self.queued + if self.free_at > now { u64::from(self.sending) } else { 0 },
+            _ => self.load_with_early(now),
+        }
+    }
+
+    #[inline(never)]
+    fn load_with_early(&self, now: Time) -> u64 {
+        let waiting = self.early_from(now);
+        // Before those that have not begun, either one of them is sent, or what was sent when the first one came.
+        let until = self.free_at - Time(waiting * u64::from(self.pace.take_whole(self.early_size.into())));
+        let sending = match () {
+            () if until <= now => 0,
+            () if waiting < u64::from(self.early) => self.early_size.into(),
+            () => u64::from(self.sending),
+        };
+        self.waiting() + waiting * u64::from(self.early_size) + sending
     }
 }

@@ -86,20 +86,22 @@ pub struct Port {
     watch_from: Time,
     pub(crate) latency: Time,
     pace: Pace,
+    /// Packets [handed on early](early) of which it is not known yet that they have begun. They are among the bytes `queued`.
+    pub(crate) early: u8,
+    /// Size of each of them.
+    pub(crate) early_size: u8,
     /// Most of a packet's serialisation that must be over for it to count as arrived; the greatest number: all of it.
     head: u32,
     /// Number of its first queue among those of all ports.
     pub(crate) first_queue: u32,
     pub(crate) channel: u32,
-    /// Size of the packet being sent until `free_at`.
+    /// Size of the packet being sent until `free_at`, or until the first one begins that has been handed on early.
     pub(crate) sending: u16,
     pub(crate) peer: u16,
     pub(crate) stats: Traffic,
     pub(crate) rare: Option<Box<Rare>>,
     pub(crate) to: u32,
     pub(crate) rank: u8,
-    /// Packets [handed on early](early) of which it is not known yet that they have begun, all of `sending` bytes. They are among the bytes `queued`.
-    pub(crate) early: u8,
     /// Whether data packets sum up what serialisation adds to their way.
     sums: bool,
     /// Whether [telemetry](Special::telemetry) is written on data packets.
@@ -142,7 +144,7 @@ impl Port {
             return self.count(now, walk);
         }
         // What has been handed on early and has begun since is not among it, whenever the port was last asked.
-        self.pass_early(now);
+        self.forget_early_before(now);
         let Port {
             free_at,
             occupied,
@@ -151,6 +153,8 @@ impl Port {
             watch_from,
             latency: _,
             pace: _,
+            early,
+            early_size,
             head: _,
             first_queue: _,
             channel: _,
@@ -160,7 +164,6 @@ impl Port {
             rare,
             to: _,
             rank: _,
-            early,
             sums: _,
             stamps: _,
         } = self;
@@ -177,6 +180,7 @@ impl Port {
             rare.recur(walk);
         }
         walk.exact(*early);
+        walk.exact(if *early > 0 { *early_size } else { 0 });
     }
 
     /// Passes by what the port has seen until `now`, in a walk of counts.
@@ -223,6 +227,8 @@ impl Port {
             watch_from: Time::ZERO,
             latency: spec.latency,
             pace: Pace::NONE,
+            early: 0,
+            early_size: 0,
             head: 0,
             first_queue: (index * rules.queues) as u32,
             channel: spec.channel,
@@ -232,7 +238,6 @@ impl Port {
             rare: None,
             to: spec.to,
             rank: spec.rank,
-            early: 0,
             sums: rules.sums_serialisation,
             stamps: false,
         };
@@ -388,6 +393,14 @@ impl Port {
     /// takes it. `may_stamp`: [telemetry](Self::set_telemetry) may have to be written on it.
     #[inline(always)]
     pub(crate) fn start(&mut self, packet: &mut Packet, has_waited: bool, may_stamp: bool) -> Option<Time> {
+        let arrival = self.start_behind(packet, has_waited, may_stamp)?;
+        self.sending = packet.size;
+        Some(arrival)
+    }
+
+    /// The same, but what is being sent stays what it is.
+    #[inline(always)]
+    fn start_behind(&mut self, packet: &mut Packet, has_waited: bool, may_stamp: bool) -> Option<Time> {
         let start = self.free_at;
         let (duration, head, serialisation) = if self.watch_from <= start {
             let Span { duration, head } = self.watch(packet, start, has_waited)?;
@@ -398,7 +411,6 @@ impl Port {
             (Time(u64::from(duration)), Time(u64::from(head)), head)
         };
         self.free_at = start + duration;
-        self.sending = packet.size;
         packet.ingress = self.peer;
         self.stats.bytes += u64::from(packet.size);
         self.stats.packets += 1;

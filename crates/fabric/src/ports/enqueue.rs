@@ -15,7 +15,7 @@ use crate::rules::{Accounting, Anything, CONTROL, DATA, Known, LINK, Trims};
 
 /// What keeps a port's queues from overflowing, as far as a packet that comes has to know.
 pub(super) trait Admission {
-    /// The port's load is not read before the run is over, so what waits may be [handed on early](Port::start_early).
+    /// What goes before all else may be [handed on early](Port::start_early).
     const HANDS_ON_EARLY: bool = false;
     /// Control packets sent before data are counted.
     const COUNTS_CONTROL: bool = false;
@@ -60,11 +60,11 @@ pub(super) trait Admission {
     ) -> Result<usize, Fate>;
 }
 
-/// A data packet without room is dropped. `IS_OBSERVED`: the loads of the node's ports may be read before the run is over.
-struct TailDrop<const IS_OBSERVED: bool>;
+/// A data packet without room is dropped. `HANDS_ON_EARLY`: [`Admission::HANDS_ON_EARLY`].
+struct TailDrop<const HANDS_ON_EARLY: bool>;
 
-impl<const IS_OBSERVED: bool> Admission for TailDrop<IS_OBSERVED> {
-    const HANDS_ON_EARLY: bool = !IS_OBSERVED;
+impl<const HANDS_ON_EARLY: bool> Admission for TailDrop<HANDS_ON_EARLY> {
+    const HANDS_ON_EARLY: bool = HANDS_ON_EARLY;
 
     #[inline(always)]
     fn admit(
@@ -239,7 +239,7 @@ impl Ports {
         match at.rules.drops_tail {
             true => {
                 let to = self.port_queue(port, packet, at.rules);
-                self.enqueue_or_drop::<true, false>(to, packet, random, at)
+                self.enqueue_or_drop::<true, false, false>(to, packet, random, at)
             }
             false => self.enqueue_specially(port, packet, random, &mut at.again()),
         }
@@ -281,10 +281,14 @@ impl Ports {
         self.enqueue(port, packet, random, at.again())
     }
 
-    /// [`Self::enqueue`] where a packet for which there is no room is [simply dropped](crate::Rules::drops_tail). `IS_OBSERVED`: the loads of the node's
-    /// ports may be read before the run is over, or are written on packets; where they are not, what waits may be handed on early. `HAS_PLAIN_QUEUES`: [`crate::Rules::has_plain_queues`]; `false` where it is not known.
+    /// [`Self::enqueue`] where a packet for which there is no room is [simply dropped](crate::Rules::drops_tail). `MAY_STAMP`: telemetry may be written on packets. `HANDS_ON_EARLY`: what goes before
+    /// all else may be [handed on early](Self::handed_on_early). `HAS_PLAIN_QUEUES`: [`crate::Rules::has_plain_queues`]; `false` where it is not known.
     #[inline(always)]
-    pub fn enqueue_or_drop<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool>(
+    pub fn enqueue_or_drop<
+        const MAY_STAMP: bool,
+        const HANDS_ON_EARLY: bool,
+        const HAS_PLAIN_QUEUES: bool,
+    >(
         &mut self,
         to: PortQueue,
         packet: &mut Packet,
@@ -295,9 +299,9 @@ impl Ports {
         let now = at.now;
         let mut output = self.output(to.port, false, at);
         debug_assert!(!HAS_PLAIN_QUEUES || output.transmitter.at.rules.has_plain_queues());
-        (output.transmitter.may_stamp, output.transmitter.has_plain_queues) = (IS_OBSERVED, HAS_PLAIN_QUEUES);
+        (output.transmitter.may_stamp, output.transmitter.has_plain_queues) = (MAY_STAMP, HAS_PLAIN_QUEUES);
         output.start_all_before(now);
-        output.enqueue(&TailDrop::<IS_OBSERVED>, packet, queue, random).unwrap_or(Fate::Queued)
+        output.enqueue(&TailDrop::<HANDS_ON_EARLY>, packet, queue, random).unwrap_or(Fate::Queued)
     }
 
     /// [`Self::enqueue`] where packets are trimmed or flow control keeps them from being lost, for callers that do not know which.
@@ -313,8 +317,8 @@ impl Ports {
             Some(_) => {
                 let to = self.port_queue(port, packet, at.rules);
                 match self.is_host {
-                    true => self.enqueue_or_trim::<true, true, false>(to, packet, random, at.again()),
-                    false => self.enqueue_or_trim::<false, true, false>(to, packet, random, at.again()),
+                    true => self.enqueue_or_trim::<true, false, false>(to, packet, random, at.again()),
+                    false => self.enqueue_or_trim::<false, false, false>(to, packet, random, at.again()),
                 }
             }
             None if self.is_host => self.enqueue_at_host(port, packet, random, at),
@@ -325,10 +329,10 @@ impl Ports {
         }
     }
 
-    /// [`Self::enqueue`] where packets are trimmed. `to` is [where the packet leaves](Self::port_queue), but for data that hurry. `IS_HOST`: the node is a host. `IS_OBSERVED`: as for [`Self::enqueue_or_drop`], or it is not known.
+    /// [`Self::enqueue`] where packets are trimmed. `to` is [where the packet leaves](Self::port_queue), but for data that hurry. `IS_HOST`: the node is a host. `HANDS_ON_EARLY`: as for [`Self::enqueue_or_drop`].
     /// `TRIMS_PLAINLY`: [`crate::Rules::trims_plainly`]; `false` where it is not known.
     #[inline(always)]
-    pub fn enqueue_or_trim<const IS_HOST: bool, const IS_OBSERVED: bool, const TRIMS_PLAINLY: bool>(
+    pub fn enqueue_or_trim<const IS_HOST: bool, const HANDS_ON_EARLY: bool, const TRIMS_PLAINLY: bool>(
         &mut self,
         to: PortQueue,
         packet: &mut Packet,
@@ -349,7 +353,7 @@ impl Ports {
             (true, false) => CONTROL,
             (false, _) => rules.trimming_queue(packet, to.queue.into()),
         };
-        if !IS_OBSERVED && queue == CONTROL {
+        if HANDS_ON_EARLY && queue == CONTROL {
             return match !packet.is_data() && Trimming(trims).sends_control(&mut output, packet) {
                 true => Fate::Queued,
                 false => output.again().enqueue_control(trims, packet, random),

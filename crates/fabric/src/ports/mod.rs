@@ -219,6 +219,16 @@ impl Ports {
         PortQueue { port, queue: self.queue_out(usize::from(port), packet, rules) as u16 }
     }
 
+    /// The same of a data packet where ports have several data queues.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a port has at most 31 queues: FlowControl::most_vcs"
+    )]
+    pub fn data_port_queue(&self, port: u16, packet: &Packet, rules: &Rules) -> PortQueue {
+        PortQueue { port, queue: rules.data_queue_out(packet, || self.step(port.into(), packet)) as u16 }
+    }
+
     /// The data queue, from 0, in which a data packet leaves through a port.
     pub fn data_queue_out(&self, port: u16, packet: &Packet, rules: &Rules) -> usize {
         self.queue_out(usize::from(port), packet, rules) - DATA
@@ -227,8 +237,14 @@ impl Ports {
     /// The queue in which a packet leaves through a port.
     #[inline(always)]
     fn queue_out(&self, index: usize, packet: &Packet, rules: &Rules) -> usize {
+        rules.queue_out(packet, || self.step(index, packet))
+    }
+
+    /// Which virtual channel a packet takes after its present one.
+    #[inline(always)]
+    fn step(&self, index: usize, packet: &Packet) -> Step {
         let rank = |port: usize| self.ports.get(port).map_or(0, |port| port.rank);
-        rules.queue_out(packet, || match rank(index) {
+        match rank(index) {
             LAST_RANK => Step::First,
             to if to & RING != 0 => match rank(usize::from(packet.ingress)) {
                 from if (from ^ to) >> 1 != 0 => Step::First,
@@ -237,7 +253,7 @@ impl Ports {
             },
             to if to > rank(usize::from(packet.ingress)) => Step::Same,
             _ => Step::Next,
-        })
+        }
     }
 
     /// Sends a data packet at `at` through an idle port at which nothing waits and whose queue is open, when that instant is over: a

@@ -18,15 +18,13 @@ impl Ports {
     /// Bytes waiting at a port or being sent there at `now`.
     #[inline(always)]
     pub fn load(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
-        let state = self.look_at(port, now, rules, wire);
-        let sending = if state.free_at > now { u64::from(state.sending) } else { 0 };
-        state.waiting() + sending
+        self.look_at(port, now, rules, wire).load_at(now)
     }
 
     /// Bytes waiting at a port at `now`, without the packet that is being sent there.
     #[inline(always)]
     pub fn waiting(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
-        self.look_at(port, now, rules, wire).waiting()
+        self.look_at(port, now, rules, wire).waiting_at(now)
     }
 
     /// A port as it stands at `now`. Several are looked at for each choice, and most have nothing to start: that is seen without a call.
@@ -137,7 +135,7 @@ impl Ports {
         self.ports[usize::from(port)].free_at
     }
 
-    /// Bytes waiting at a port, as of the last advance.
+    /// Bytes waiting at a port, as of the last advance, without what has been [handed on early](Self::handed_on_early).
     pub fn queued(&self, port: u16) -> u64 {
         self.ports[usize::from(port)].waiting()
     }

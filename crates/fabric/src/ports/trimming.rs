@@ -92,7 +92,7 @@ impl Trimming<'_> {
         let mut has_room = self.has_room(output, packet, queue, now);
         if !has_room {
             output.start_all_before(just_after(now));
-            output.transmitter.port.pass_early(just_after(now));
+            output.transmitter.port.forget_early_before(just_after(now));
             has_room = self.has_room(output, packet, queue, just_after(now));
         }
         if has_room {
@@ -124,7 +124,7 @@ impl Trimming<'_> {
         };
         let mut queued = output.bytes(queue);
         if queue == CONTROL && port.early > 0 {
-            queued += port.early_from(from) * u64::from(port.sending);
+            queued += port.early_from(from) * u64::from(port.early_size);
         }
         *is_host || queued == 0 || queued + u64::from(packet.size) <= limit
     }

@@ -4,9 +4,9 @@
 pub mod link;
 
 use netloom_fabric::{
-    Accounting, Anything, At, ByKind, Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Packet,
-    PacketKind, PlainPfc, PlainPfcShared, PortSpec, Ports, Rules, TrafficClass, UnreadCredits, UnreadPfc,
-    UnreadPfcShared, Wire,
+    Accounting, Anything, At, ByKind, Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, PacedPfc,
+    PacedPfcShared, Packet, PacketKind, PlainCredits, PlainPfc, PlainPfcShared, PortSpec, Ports, Rules,
+    TrafficClass, Wire,
 };
 use netloom_units::{Bytes, Rate, Time};
 use rand_pcg::Pcg64Mcg;
@@ -100,7 +100,7 @@ pub struct Node {
     pub ports: Ports,
     pub rules: Rules,
     pub left: Left,
-    is_unobserved: bool,
+    hands_on_early: bool,
     /// When the node's next event comes, where ports are to know it: under flow control.
     pub next: Option<Time>,
     /// Whether packets arrive at each port no faster than its link carries them, which bounds how much can arrive.
@@ -122,35 +122,35 @@ impl Node {
             ports,
             rules,
             left: Left::default(),
-            is_unobserved: false,
+            hands_on_early: false,
             next: None,
             is_paced: false,
             random: Pcg64Mcg::new(1),
         }
     }
 
-    /// The loads of ports are not read before the run is over. Nothing may keep packets from being lost.
-    pub fn unobserved(self, is_unobserved: bool) -> Self {
-        Node { is_unobserved, ..self }
+    /// Hands on early what may be, or nothing. Nothing may keep packets from being lost.
+    pub fn handing_on_early(self, hands_on_early: bool) -> Self {
+        Node { hands_on_early, ..self }
     }
 
     /// A packet, PAUSE frame or credit arrives.
     pub fn put(&mut self, at: Time, port: u16, mut packet: Packet) -> Fate {
-        let Node { ports, rules, left, random, is_unobserved, next, is_paced } = self;
+        let Node { ports, rules, left, random, hands_on_early, next, is_paced } = self;
         ports.settle(at, rules, left);
         match packet.kind {
             PacketKind::Pause => ports.on_pause(&packet, at, rules, left),
             PacketKind::Credit => ports.on_credit(Credit::from_packet(&packet), at, rules, left),
-            _ if *is_unobserved => {
+            _ if *hands_on_early => {
                 let to = ports.port_queue(port, &packet, rules);
                 let trims = !rules.drops_tail();
                 let at = At::new(at, rules, left);
                 return match trims {
                     true if rules.trims_plainly() => {
-                        ports.enqueue_or_trim::<false, false, true>(to, &mut packet, random, at)
+                        ports.enqueue_or_trim::<false, true, true>(to, &mut packet, random, at)
                     }
-                    true => ports.enqueue_or_trim::<false, false, false>(to, &mut packet, random, at),
-                    false => ports.enqueue_or_drop::<false, false>(to, &mut packet, random, at),
+                    true => ports.enqueue_or_trim::<false, true, false>(to, &mut packet, random, at),
+                    false => ports.enqueue_or_drop::<false, true, false>(to, &mut packet, random, at),
                 };
             }
             _ => {
@@ -162,19 +162,19 @@ impl Node {
                 let is_known = rules.has_plain_queues() && !rules.may_wait_at_inputs();
                 return match (rules.accounting().filter(|_| is_known), *is_paced) {
                     (Some(Accounting::Fixed), true) => {
-                        ports.enqueue_lossless::<UnreadPfc>(to, &mut packet, random, at)
+                        ports.enqueue_lossless::<PacedPfc>(to, &mut packet, random, at)
                     }
                     (Some(Accounting::Fixed), false) => {
                         ports.enqueue_lossless::<PlainPfc>(to, &mut packet, random, at)
                     }
                     (Some(Accounting::Shared), true) => {
-                        ports.enqueue_lossless::<UnreadPfcShared>(to, &mut packet, random, at)
+                        ports.enqueue_lossless::<PacedPfcShared>(to, &mut packet, random, at)
                     }
                     (Some(Accounting::Shared), false) => {
                         ports.enqueue_lossless::<PlainPfcShared>(to, &mut packet, random, at)
                     }
                     (Some(Accounting::Credits), _) => {
-                        ports.enqueue_lossless::<UnreadCredits>(to, &mut packet, random, at)
+                        ports.enqueue_lossless::<PlainCredits>(to, &mut packet, random, at)
                     }
                     (None, _) => ports.enqueue_lossless::<Anything>(to, &mut packet, random, at),
                 };
@@ -193,6 +193,12 @@ impl Node {
     /// Under flow control: the link of a port is repaired.
     pub fn restore_link(&mut self, at: Time, port: u16) {
         self.ports.restore_link(port, at, &self.rules, &mut self.left);
+    }
+
+    /// The bytes that wait at a port or are being sent there, and those that wait.
+    pub fn loads(&mut self, at: Time, port: u16) -> (u64, u64) {
+        let Node { ports, rules, left, .. } = self;
+        (ports.load(port, at, rules, left), ports.waiting(port, at, rules, left))
     }
 
     pub fn utilisation(&mut self, at: Time, port: u16) -> u64 {

@@ -1,5 +1,7 @@
 //! The ways among which UGAL chooses: minimal ones, and ways over an intermediate switch, each with its hops.
 
+use std::ops::Range;
+
 use netloom_topology::{Channel, ChannelId, HostId, Network, NodeId, PortId};
 use netloom_units::{Invalid, narrow};
 use rand::Rng;
@@ -21,32 +23,56 @@ pub(crate) struct Alternatives {
     config: Ugal,
     via: Intermediates,
     hops: Hops,
-    /// Per switch, its index among those with hosts; `u32::MAX`: it has none.
-    edge_at: Vec<u32>,
     hosts: u32,
     /// The links between groups, if those are drawn.
     groups: Option<Groups>,
 }
 
-/// Which groups are joined by which links.
+/// Which groups are joined by which links. All that a packet asks is found by one look into a table.
 #[derive(Clone, Debug)]
 struct Groups {
     count: usize,
-    /// Per pair of groups.
-    links: Vec<Vec<GlobalLink>>,
-    /// Per group, those to which it has links, ascending.
-    joined: Vec<Vec<u32>>,
-    /// Per switch, where its row of `ports` begins.
+    /// By the pair of groups that they join, one pair after the other.
+    links: Vec<GlobalLink>,
+    pairs: Vec<Pair>,
+    /// The links to each group that is joined to one, in ascending order, and so of one group after the other.
+    joined: Vec<Links>,
+    /// Per switch, what is added to the number of a link of its group for its place in `begins`.
     row: Vec<u32>,
-    /// Per switch and link of its group, by the link's number, the port by which a way over it begins.
-    ports: Vec<PortId>,
+    begins: Vec<Begin>,
+}
+
+/// Links by their numbers.
+#[derive(Clone, Copy, Debug)]
+struct Links {
+    start: u32,
+    end: u32,
+}
+
+/// What is known of two groups.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    /// The links from the first one to the second.
+    links: Links,
+    /// Where the groups that are joined to the first one begin.
+    joined: u32,
+    /// How many these are without the second.
+    others: u32,
+    /// Which of them is the second; none has the greatest number.
+    rank: u32,
+}
+
+/// How a way over a link begins at a switch of its group.
+#[derive(Clone, Copy, Debug)]
+struct Begin {
+    port: PortId,
+    /// From there to the link's other end, if the switch has hosts.
+    hops: u16,
 }
 
 /// A link from one group to another.
 #[derive(Clone, Copy, Debug)]
 struct GlobalLink {
-    /// Its number among those of its group.
-    number: u32,
     near: NodeId,
     /// The switch at its other end, by its index among those with hosts.
     far: u32,
@@ -64,10 +90,16 @@ struct Way {
     global: Option<(NodeId, ChannelId)>,
 }
 
+/// What says the way that a packet takes by its header's hash.
+// Not a closure, which would be called.
+pub(crate) trait ByHash {
+    /// How the packet begins on one of these minimal ports, or goes on.
+    fn hop(&self, packet: PacketContext<'_>, ports: &[PortId]) -> Hop;
+}
+
 /// Where a packet is decided, and where it goes.
 #[derive(Clone, Copy, Debug)]
-struct At<'a> {
-    table: &'a RouteTable,
+struct At {
     here: NodeId,
     from: u32,
     to: u32,
@@ -117,9 +149,9 @@ impl Alternatives {
         let mut edge_at = vec![u32::MAX; network.switches() as usize];
         (0..table.edges())
             .for_each(|edge| edge_at[(table.edge_switch(edge) - network.hosts()) as usize] = edge);
-        let groups = by_group.then(|| Groups::new(network, table, &via, &edge_at, &is_cut));
         let hops = Hops::measure(network, table, &is_cut);
-        Ok(Alternatives { config: config.clone(), via, hops, edge_at, hosts: network.hosts(), groups })
+        let groups = by_group.then(|| Groups::new((network, table), &via, &edge_at, &hops, &is_cut));
+        Ok(Alternatives { config: config.clone(), via, hops, hosts: network.hosts(), groups })
     }
 
     /// The intermediate switches.
@@ -165,33 +197,43 @@ impl Alternatives {
         is_minimal && group != there && via.group_of_switch(here) == group
     }
 
-    /// The way that a packet takes from here, and whether it is a minimal one; `minimal` is the one that it would take by its header's hash.
+    /// The way that a packet takes from here, and whether it is a minimal one.
     /// None if there is nothing to choose.
-    pub(crate) fn choose<R: Rng>(
+    #[inline(always)]
+    pub(crate) fn choose(
         &self,
         packet: PacketContext<'_>,
-        minimal: Hop,
+        by_hash: impl ByHash,
         view: &mut impl View,
-        random: &mut R,
+        random: &mut impl Rng,
     ) -> Option<(Hop, bool)> {
-        let PacketContext { forwarding, place: Place { here, .. }, header } = packet;
+        let PacketContext { forwarding, place: Place { here, row }, header } = packet;
         let table = forwarding.table();
-        let (from, to) = (self.edge_at[self.index(here)], table.edge_of(header.dst));
-        if from == u32::MAX || from == to {
+        let (from, to) = (table.own_edge(row)?, table.edge_of(header.dst));
+        if from == to {
             return None;
         }
-        let at = At { table, here, from, to };
+        let at = At { here, from, to };
+        let minimal = by_hash.hop(packet, table.candidates_of(row, to).ports);
         let mut scales = Scales::new(&self.config);
-        let mut weigh = |way: Way, random: &mut R| {
-            let load = self.load(&way, here, view);
-            scales.weigh(way.hop, load, way.hops, way.is_minimal, random);
-        };
-        weigh(self.minimal(at, minimal), random);
-        if header.is_first() {
-            self.other_minimal(at, random, &mut weigh);
+        self.weigh(&mut scales, self.minimal(at, minimal), here, view, random);
+        if self.config.minimal > 1 && header.is_first() {
+            scales = self.with_other_minimal(scales, (table, at), view, random);
         }
-        self.non_minimal(at, random, &mut weigh);
-        scales.choice()
+        self.against_non_minimal(scales, (table, at), view, random)
+    }
+
+    #[inline(always)]
+    fn weigh(
+        &self,
+        scales: &mut Scales<'_, Hop>,
+        way: Way,
+        here: NodeId,
+        view: &mut impl View,
+        random: &mut impl Rng,
+    ) {
+        let load = self.load(&way, here, view);
+        scales.weigh(way.hop, load, way.hops, way.is_minimal, random);
     }
 
     /// The ways that are weighed between the switches of two hosts, each with how often: minimal ones, none where the header's hash has the only one,
@@ -214,17 +256,18 @@ impl Alternatives {
                 others.collect(),
             ];
         };
-        let over = |link: &GlobalLink| Hop {
-            port: groups.port(self.index(here), link),
-            tag: Tag::towards(link.far),
+        let switch = self.index(here);
+        let over = |link: u32| Hop {
+            port: groups.begin(switch, link).port,
+            tag: Tag::towards(groups.links[link as usize].far),
         };
         let globals = self.hops.globals(from, to);
-        let minimal =
-            groups.links(group, there).iter().filter(|link| self.hops.globals(link.far, to) < globals);
-        let minimal = minimal.filter(|_| self.config.minimal > 1).map(|link| (over(link), 1.0)).collect();
-        let joined = groups.joined[group as usize].iter().filter(|&&other| other != there);
-        let others =
-            joined.flat_map(|&other| evenly(groups.links(group, other).iter().map(over).collect(), 1.0));
+        let pair = groups.pair(group, there);
+        let is_nearer = |&link: &u32| self.hops.globals(groups.links[link as usize].far, to) < globals;
+        let minimal = pair.links.numbers().filter(|_| self.config.minimal > 1).filter(is_nearer);
+        let minimal = minimal.map(|link| (over(link), 1.0)).collect();
+        let others = groups.others(pair);
+        let others = others.flat_map(|links| evenly(links.numbers().map(over).collect(), 1.0));
         [minimal, others.collect()]
     }
 
@@ -238,6 +281,7 @@ impl Alternatives {
     }
 
     /// The load of a way.
+    #[inline(always)]
     fn load(&self, way: &Way, here: NodeId, view: &mut impl View) -> u64 {
         match (&self.config.queue, way.global) {
             (Queue::Global(_), Some((near, channel))) if near != here => view.reported(channel),
@@ -246,8 +290,8 @@ impl Alternatives {
     }
 
     /// The way on which a packet goes by its header's hash.
-    #[inline]
-    fn minimal(&self, at: At<'_>, hop: Hop) -> Way {
+    #[inline(always)]
+    fn minimal(&self, at: At, hop: Hop) -> Way {
         let (hops, over) = match hop.tag.phase() {
             Phase::Minimal => (self.hops.between(at.from, at.to), at.to),
             Phase::Towards(edge) => (self.hops.between(at.from, edge) + self.hops.between(edge, at.to), edge),
@@ -255,68 +299,136 @@ impl Alternatives {
         Way { hop, hops, is_minimal: true, global: self.first_global(at, hop.port, over) }
     }
 
-    /// Minimal ways besides that.
-    fn other_minimal<R: Rng>(&self, at: At<'_>, random: &mut R, weigh: &mut impl FnMut(Way, &mut R)) {
+    /// Adds minimal ways besides that. Apart, and by value, so that scales without them stay in registers.
+    #[inline(never)]
+    fn with_other_minimal<'c>(
+        &self,
+        mut scales: Scales<'c, Hop>,
+        (table, at): (&RouteTable, At),
+        view: &mut impl View,
+        random: &mut impl Rng,
+    ) -> Scales<'c, Hop> {
         let (from, to) = (self.via.group(at.from), self.via.group(at.to));
         let most = self.config.minimal;
-        if most == 1 {
-            return;
-        }
         let Some(groups) = self.groups.as_ref().filter(|_| from != to) else {
-            let ports = at.table.towards_edge(at.here, at.to).ports;
-            draw(ports, most, most - 1, random, |&port, random| {
-                weigh(self.minimal(at, Hop { port, tag: Tag::DIRECT }), random);
-            });
-            return;
+            let ports = table.towards_edge(at.here, at.to).ports;
+            let some = Sample::of(narrow::<u32>(ports.len()), most, most - 1);
+            for number in 0..some.count {
+                let port = ports[some.place(number, random) as usize];
+                let way = self.minimal(at, Hop { port, tag: Tag::DIRECT });
+                self.weigh(&mut scales, way, at.here, view, random);
+            }
+            return scales;
         };
-        let globals = self.hops.globals(at.from, at.to);
-        draw(groups.links(from, to), most, most - 1, random, |link, random| {
+        let (globals, links) = (self.hops.globals(at.from, at.to), groups.pair(from, to).links);
+        let some = Sample::of(links.count(), most, most - 1);
+        for number in 0..some.count {
+            let link = links.start + some.place(number, random);
             // Where a group is in pieces, it is not left again.
-            if self.hops.globals(link.far, at.to) < globals {
-                weigh(self.over_link(groups, at, link, true), random);
+            if self.hops.globals(groups.links[link as usize].far, at.to) < globals {
+                let way = self.over_link(groups, at, link, true);
+                self.weigh(&mut scales, way, at.here, view, random);
             }
-        });
-    }
-
-    /// Ways over an intermediate switch or group.
-    fn non_minimal<R: Rng>(&self, at: At<'_>, random: &mut R, weigh: &mut impl FnMut(Way, &mut R)) {
-        let (from, to) = (self.via.group(at.from), self.via.group(at.to));
-        let ways = self.config.non_minimal;
-        let Some(groups) = self.groups.as_ref().filter(|_| from != to) else {
-            for _ in 0..ways {
-                let Some(edge) = self.via.draw(at.from, at.to, random) else { return };
-                let ports = at.table.towards_edge(at.here, edge).ports;
-                let hop = Hop { port: ports[below(ports.len(), random)], tag: Tag::towards(edge) };
-                let hops = self.hops.between(at.from, edge) + self.hops.between(edge, at.to);
-                weigh(Way { hop, hops, is_minimal: false, global: None }, random);
-            }
-            return;
-        };
-        let (draws, links) = if self.config.one_group { (1, ways) } else { (ways, 1) };
-        for _ in 0..draws {
-            let Some(group) = groups.draw(from, to, random) else { return };
-            draw(groups.links(from, group), links, links, random, |link, random| {
-                weigh(self.over_link(groups, at, link, false), random);
-            });
         }
+        scales
     }
 
-    /// A way by a link to another group.
-    #[inline]
-    fn over_link(&self, groups: &Groups, at: At<'_>, link: &GlobalLink, is_minimal: bool) -> Way {
-        let hops = self.hops.between(at.from, link.far) + self.hops.between(link.far, at.to);
-        let hop = Hop { port: groups.port(self.index(at.here), link), tag: Tag::towards(link.far) };
-        Way { hop, hops, is_minimal, global: Some((link.near, link.channel)) }
+    /// Weighs ways over an intermediate switch or group, too, and says which way is the best of all. What is not so by default is apart, so that scales stay in registers.
+    #[inline(always)]
+    fn against_non_minimal(
+        &self,
+        mut scales: Scales<'_, Hop>,
+        (table, at): (&RouteTable, At),
+        view: &mut impl View,
+        random: &mut impl Rng,
+    ) -> Option<(Hop, bool)> {
+        let between = (self.via.group(at.from), self.via.group(at.to));
+        let Some(groups) = self.groups.as_ref().filter(|_| between.0 != between.1) else {
+            return self.against_ways_over_switches(scales, (table, at), view, random);
+        };
+        if self.config.non_minimal > 1 {
+            return self.against_several(scales, at, between, view, random);
+        }
+        if let Some(links) = groups.draw(between, random) {
+            let link = links.start + Sample::of(links.count(), 1, 1).place(0, random);
+            self.weigh(&mut scales, self.over_link(groups, at, link, false), at.here, view, random);
+        }
+        scales.choice()
+    }
+
+    /// The same where there are several ways over other groups.
+    #[inline(never)]
+    fn against_several(
+        &self,
+        mut scales: Scales<'_, Hop>,
+        at: At,
+        between: (u32, u32),
+        view: &mut impl View,
+        random: &mut impl Rng,
+    ) -> Option<(Hop, bool)> {
+        let ways = self.config.non_minimal;
+        let (draws, count) = if self.config.one_group { (1, ways) } else { (ways, 1) };
+        for _ in 0..draws {
+            let Some((groups, links)) =
+                self.groups.as_ref().and_then(|groups| Some((groups, groups.draw(between, random)?)))
+            else {
+                break;
+            };
+            let some = Sample::of(links.count(), count, count);
+            for number in 0..some.count {
+                let way = self.over_link(groups, at, links.start + some.place(number, random), false);
+                self.weigh(&mut scales, way, at.here, view, random);
+            }
+        }
+        scales.choice()
+    }
+
+    /// The same over intermediate switches that are drawn: where there are no groups, and within one.
+    #[inline(never)]
+    fn against_ways_over_switches(
+        &self,
+        mut scales: Scales<'_, Hop>,
+        (table, at): (&RouteTable, At),
+        view: &mut impl View,
+        random: &mut impl Rng,
+    ) -> Option<(Hop, bool)> {
+        for _ in 0..self.config.non_minimal {
+            let Some(edge) = self.via.draw(at.from, at.to, random) else { break };
+            let ports = table.towards_edge(at.here, edge).ports;
+            let hop = Hop { port: ports[below(ports.len(), random)], tag: Tag::towards(edge) };
+            let hops = self.hops.between(at.from, edge) + self.hops.between(edge, at.to);
+            let way = Way { hop, hops, is_minimal: false, global: None };
+            self.weigh(&mut scales, way, at.here, view, random);
+        }
+        scales.choice()
+    }
+
+    /// A way by one of the links to another group.
+    #[inline(always)]
+    fn over_link(&self, groups: &Groups, at: At, link: u32, is_minimal: bool) -> Way {
+        let Begin { port, hops } = groups.begin(self.index(at.here), link);
+        let GlobalLink { near, far, channel } = groups.links[link as usize];
+        let hops = u32::from(hops) + self.hops.between(far, at.to);
+        Way { hop: Hop { port, tag: Tag::towards(far) }, hops, is_minimal, global: Some((near, channel)) }
     }
 
     /// The first channel between groups of a way that begins by a port of a switch and leads to another one, if anything is to be known of it.
-    #[inline]
-    fn first_global(&self, at: At<'_>, port: PortId, over: u32) -> Option<(NodeId, ChannelId)> {
-        let is_reported = matches!(self.config.queue, Queue::Global(_));
-        let groups = self.groups.as_ref().filter(|_| is_reported)?;
-        let links = groups.links(self.via.group(at.from), self.via.group(over));
-        let link = links.iter().find(|link| groups.port(self.index(at.here), link) == port)?;
-        Some((link.near, link.channel))
+    #[inline(always)]
+    fn first_global(&self, at: At, port: PortId, over: u32) -> Option<(NodeId, ChannelId)> {
+        match self.config.queue {
+            Queue::Local(_) => None,
+            Queue::Global(_) => self.reported_global(at, port, over),
+        }
+    }
+
+    #[inline(never)]
+    fn reported_global(&self, at: At, port: PortId, over: u32) -> Option<(NodeId, ChannelId)> {
+        let groups = self.groups.as_ref()?;
+        let pair = groups.pair(self.via.group(at.from), self.via.group(over));
+        let begins = |&link: &u32| groups.begin(self.index(at.here), link).port == port;
+        let link = pair.links.numbers().find(begins)?;
+        let GlobalLink { near, channel, .. } = groups.links[link as usize];
+        Some((near, channel))
     }
 
     #[inline]
@@ -327,15 +439,14 @@ impl Alternatives {
 
 impl Groups {
     fn new(
-        network: &Network,
-        table: &RouteTable,
+        (network, table): (&Network, &RouteTable),
         via: &Intermediates,
         edge_at: &[u32],
+        hops: &Hops,
         is_cut: impl Fn(ChannelId) -> bool,
     ) -> Self {
         let (hosts, count) = (network.hosts(), via.groups());
-        let mut links = vec![Vec::new(); count * count];
-        let mut numbers = vec![0; count];
+        let mut between = vec![Vec::new(); count * count];
         for channel in 0..network.channels() {
             let Channel { from, to, tier, .. } = network.channel(channel);
             if network.global_tier() != Some(tier) || is_cut(channel) {
@@ -346,66 +457,111 @@ impl Groups {
             if here == there || here == u32::MAX || far == u32::MAX {
                 continue;
             }
-            let number = numbers[here as usize];
-            numbers[here as usize] += 1;
-            links[here as usize * count + there as usize].push(GlobalLink {
-                number,
-                near: from,
-                far,
-                channel,
-            });
+            between[here as usize * count + there as usize].push(GlobalLink { near: from, far, channel });
         }
-        let joined = links.chunks(count).map(|of_group| {
-            (0..).zip(of_group).filter(|(_, links)| !links.is_empty()).map(|(group, _)| group).collect()
-        });
-        let joined = joined.collect();
-        let mut groups = Groups { count, links, joined, row: Vec::new(), ports: Vec::new() };
+        let (mut links, mut pairs, mut joined) = (Vec::new(), Vec::with_capacity(count * count), Vec::new());
+        for of_group in between.chunks(count) {
+            let first = narrow::<u32>(joined.len());
+            let all = narrow::<u32>(of_group.iter().filter(|links| !links.is_empty()).count());
+            for of_pair in of_group {
+                let start = narrow::<u32>(links.len());
+                links.extend_from_slice(of_pair);
+                let of_pair = Links { start, end: narrow::<u32>(links.len()) };
+                let is_joined = of_pair.count() > 0;
+                let rank = if is_joined { narrow::<u32>(joined.len()) - first } else { u32::MAX };
+                pairs.push(Pair { links: of_pair, joined: first, others: all - u32::from(is_joined), rank });
+                joined.extend(is_joined.then_some(of_pair));
+            }
+        }
+        let mut groups = Groups { count, links, pairs, joined, row: Vec::new(), begins: Vec::new() };
         for switch in hosts..network.nodes() {
-            groups.row.push(narrow::<u32>(groups.ports.len()));
             let group = via.group_of_switch(switch) as usize;
-            let Some(of_group) = groups.links.get(group * count..(group + 1) * count) else { continue };
-            let mut of_group: Vec<GlobalLink> = of_group.iter().flatten().copied().collect();
-            of_group.sort_unstable_by_key(|link| link.number);
-            groups.ports.extend(of_group.iter().map(|link| {
+            if group >= count {
+                groups.row.push(0);
+                continue;
+            }
+            let first = groups.pairs[group * count].links.start;
+            let of_group = Links { start: first, end: groups.pairs[(group + 1) * count - 1].links.end };
+            groups.row.push(narrow::<u32>(groups.begins.len()).wrapping_sub(first));
+            let edge = edge_at[(switch - hosts) as usize];
+            for link in of_group.numbers() {
+                let link = groups.links[link as usize];
                 // Only minimal ports towards the link's other end, so that a packet never turns back.
                 let ports = table.towards_edge(switch, link.far).ports;
                 let begins = |&&port: &&PortId| network.ports(switch)[usize::from(port)] == link.channel;
                 let leads = |&&port: &&PortId| network.neighbour(switch, port) == link.near;
                 let port = ports.iter().find(begins).or_else(|| ports.iter().find(leads)).or(ports.first());
-                port.copied().expect("the groups are joined")
-            }));
+                let hops = if edge == u32::MAX { 0 } else { narrow::<u16>(hops.between(edge, link.far)) };
+                groups.begins.push(Begin { port: *port.expect("the groups are joined"), hops });
+            }
         }
         groups
     }
 
-    #[inline]
-    fn links(&self, from: u32, to: u32) -> &[GlobalLink] {
-        &self.links[from as usize * self.count + to as usize]
+    #[inline(always)]
+    fn pair(&self, from: u32, to: u32) -> Pair {
+        self.pairs[from as usize * self.count + to as usize]
     }
 
-    /// The port by which a way over a link of its group begins at a switch.
-    #[inline]
-    fn port(&self, switch: usize, link: &GlobalLink) -> PortId {
-        self.ports[(self.row[switch] + link.number) as usize]
+    /// How a way over a link of its group begins at a switch.
+    #[inline(always)]
+    fn begin(&self, switch: usize, link: u32) -> Begin {
+        self.begins[self.row[switch].wrapping_add(link) as usize]
     }
 
-    /// A uniform one of the groups to which one has links, but for another one; none if there is none.
-    #[inline]
-    fn draw(&self, from: u32, but: u32, random: &mut impl Rng) -> Option<u32> {
-        let joined = &self.joined[from as usize];
-        let left_out = joined.binary_search(&but);
-        let count = joined.len() - usize::from(left_out.is_ok());
-        let drawn = (count > 0).then(|| below(count, random))?;
-        Some(joined[drawn + usize::from(left_out.is_ok_and(|left_out| drawn >= left_out))])
+    /// The links to the groups to which a group has links, but for another one.
+    fn others(&self, but: Pair) -> impl Iterator<Item = Links> {
+        let some = but.others + u32::from(but.rank != u32::MAX);
+        (0..some).filter(move |&one| one != but.rank).map(move |one| self.joined[(but.joined + one) as usize])
+    }
+
+    /// Those to a uniform one of these; none if there is none.
+    #[inline(always)]
+    fn draw(&self, (from, but): (u32, u32), random: &mut impl Rng) -> Option<Links> {
+        let Pair { joined, others, rank, .. } = self.pair(from, but);
+        let drawn = (others > 0).then(|| below_u32(others, random))?;
+        Some(self.joined[(joined + drawn + u32::from(drawn >= rank)) as usize])
     }
 }
 
-/// All of some things if there are at most `most`, otherwise `count` of them, each drawn by itself.
-fn draw<T, R: Rng>(all: &[T], most: u32, count: u32, random: &mut R, mut take: impl FnMut(&T, &mut R)) {
-    if all.len() <= most as usize {
-        all.iter().for_each(|one| take(one, random));
-    } else {
-        (0..count).for_each(|_| take(&all[below(all.len(), random)], random));
+impl Links {
+    #[inline(always)]
+    fn count(self) -> u32 {
+        self.end - self.start
+    }
+
+    fn numbers(self) -> Range<u32> {
+        self.start..self.end
+    }
+}
+
+/// A uniform number below `count`.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "below a number of 32 bits")]
+fn below_u32(count: u32, random: &mut impl Rng) -> u32 {
+    below(count as usize, random) as u32
+}
+
+/// All of some things if there are few, otherwise some of them, each drawn by itself.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    all: u32,
+    count: u32,
+    is_drawn: bool,
+}
+
+impl Sample {
+    /// All if there are at most `most`, otherwise `count` of them.
+    #[inline(always)]
+    fn of(all: u32, most: u32, count: u32) -> Self {
+        let is_drawn = all > most;
+        Sample { all, count: if is_drawn { count } else { all }, is_drawn }
+    }
+
+    /// The place of one of them, by its number among them.
+    #[inline(always)]
+    fn place(self, number: u32, random: &mut impl Rng) -> u32 {
+        if self.is_drawn { below_u32(self.all, random) } else { number }
     }
 }
 

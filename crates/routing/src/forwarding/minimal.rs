@@ -104,6 +104,14 @@ pub struct Row {
     edge: u32,
 }
 
+impl Row {
+    /// Whether hosts are attached to the switch.
+    #[inline(always)]
+    pub fn has_hosts(self) -> bool {
+        self.edge != u32::MAX
+    }
+}
+
 /// Some host cannot be reached because of the links that were cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("with the cut links, switch s{} cannot reach host h{host}", switch - hosts)]
@@ -259,6 +267,12 @@ impl RouteTable {
         self.edge_of(host) == row.edge
     }
 
+    /// The index of the switch that remembers its [`Self::row`] among the edge switches; none if it is none.
+    #[inline(always)]
+    pub(crate) fn own_edge(&self, row: Row) -> Option<u32> {
+        row.has_hosts().then_some(row.edge)
+    }
+
     /// The ports of `switch` on minimal paths to an edge switch; none at that switch itself.
     #[inline]
     pub fn towards_edge(&self, switch: NodeId, edge: u32) -> Candidates<'_> {
@@ -319,7 +333,7 @@ impl RouteTable {
 
     /// The ports of the switches of a row towards an edge switch other than that itself.
     #[inline(always)]
-    fn candidates_of(&self, row: Row, edge: u32) -> Candidates<'_> {
+    pub(super) fn candidates_of(&self, row: Row, edge: u32) -> Candidates<'_> {
         let (set_of, start, sets) = self.kept(row);
         let set = set_of.at(start + edge as usize);
         Candidates { ports: sets.at(set), set }

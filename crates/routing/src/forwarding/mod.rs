@@ -29,7 +29,7 @@ use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
 use netloom_units::{Invalid, narrow};
 use rand::Rng;
 
-pub(crate) use alternatives::Alternatives;
+pub(crate) use alternatives::{Alternatives, ByHash};
 use channels::{DATELINE_VCS, VcRule};
 pub use layers::Layers;
 use layers::live_graph;
@@ -580,8 +580,8 @@ impl Forwarding {
 }
 
 /// One of some ports; `choose` is asked only if there are several.
-#[inline]
-fn one_of(ports: &[PortId], choose: impl FnOnce(usize) -> usize) -> PortId {
+#[inline(always)]
+pub(crate) fn one_of(ports: &[PortId], choose: impl FnOnce(usize) -> usize) -> PortId {
     match *ports {
         [only] => only,
         _ => ports[choose(ports.len())],

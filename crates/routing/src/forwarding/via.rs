@@ -323,7 +323,7 @@ mod tests {
                 let header = Header { src, dst, flow: 3, tag, bytes: 4160, payload: 4096, hops: 2, carries };
                 let hop = selector
                     .on_detours(&forwarding, forwarding.place(here))
-                    .and_then(|on_detours| on_detours.hop(header.seen_by_hash()));
+                    .and_then(|on_detours| on_detours.hop((src, dst), tag.bits(), || header.seen_by_hash()));
                 if forwarding.is_decided(here, &header) {
                     decided += 1;
                     assert_eq!(hop, None);

@@ -1,10 +1,10 @@
 //! The ports of packets on paths beyond minimal ones: over an intermediate switch, in a layer, along an explicit path.
 
-use netloom_topology::NodeId;
+use netloom_topology::{HostId, NodeId, PortId};
 use rand::Rng;
 
 use super::SwitchPathSelector;
-use crate::forwarding::{Alternatives, Forwarding, Place, ViaFrom};
+use crate::forwarding::{Alternatives, ByHash, Forwarding, Place, ViaFrom, one_of};
 use crate::header::{Carries, FlowRef, Header, Hop, View};
 use crate::selector::random::below;
 use crate::tag::Tag;
@@ -32,24 +32,33 @@ pub struct OnDetours<'a> {
 }
 
 impl OnDetours<'_> {
-    /// The hop of a data packet behind its first switch, given [what a hash sees](Header::seen_by_hash) of it; none if this switch decides.
+    /// The hop of a data packet behind its first switch between two hosts, given its tag and [what a hash sees](Header::seen_by_hash) of it; none if this switch decides.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "halves of words: Header::seen_by_hash")]
-    pub fn hop(&self, seen: [u64; 2]) -> Option<Hop> {
+    pub fn hop(
+        &self,
+        (src, dst): (HostId, HostId),
+        tag: u32,
+        seen: impl FnOnce() -> [u64; 2],
+    ) -> Option<Hop> {
         let OnDetours { path_selector, forwarding, here, part, again } = self;
-        let (src, dst, tag) =
-            (seen[0] as u32, (seen[0] >> 32) as u32, Tag::from_bits((seen[1] >> 32) as u32));
+        let tag = Tag::from_bits(tag);
         let decides_again =
             |again: &Alternatives| again.is_decided_again(forwarding.table(), *here, (src, dst), tag);
         if path_selector.decides_ports || again.is_some_and(decides_again) {
             return None;
         }
         let (ports, tag) = part.of((src, dst), tag);
-        let port = match *ports {
-            [only] => only,
-            _ => path_selector.port_of_hash(seen, ports),
-        };
-        Some(Hop { port, tag })
+        Some(Hop { port: one_of(ports, |count| path_selector.position_of_hash(seen(), count)), tag })
+    }
+}
+
+impl ByHash for &SwitchPathSelector {
+    #[inline(always)]
+    fn hop(&self, packet: PacketContext<'_>, ports: &[PortId]) -> Hop {
+        match packet.header.is_first() {
+            true => self.on_minimal_path(packet.header, ports),
+            false => apart(packet, |packet| self.named(packet)),
+        }
     }
 }
 
@@ -65,45 +74,30 @@ impl PacketContext<'_> {
 impl SwitchPathSelector {
     /// The hop of a packet beyond minimal routing. Where the first switch chooses among intermediate switches, it does so here, and where
     /// later ones choose among ports, they do.
-    #[inline]
+    #[inline(always)]
     pub fn onward(&mut self, packet: PacketContext<'_>, view: &mut impl View, random: &mut impl Rng) -> Hop {
+        let PacketContext { forwarding, header, .. } = packet;
+        match forwarding.alternatives() {
+            Some(alternatives) if header.is_first() && !self.runs.keeps_any() => {
+                self.weigh_ways(alternatives, packet, view, random)
+            }
+            _ => apart(packet, |packet| self.go_on(packet, view, random)),
+        }
+    }
+
+    /// [`Self::onward`] of what does not have its ways weighed each for itself.
+    #[inline(never)]
+    fn go_on(&mut self, packet: PacketContext<'_>, view: &mut impl View, random: &mut impl Rng) -> Hop {
         let PacketContext { forwarding, place, header } = packet;
         let is_decided = forwarding.is_decided(place.here, header);
-        if is_decided || self.decides_ports && header.carries == Carries::Data {
-            return self.decide_path(packet, is_decided, view, random);
+        let decides_port = self.decides_ports && header.carries == Carries::Data;
+        if !is_decided && !decides_port {
+            return self.named(packet);
         }
-        self.named(packet)
-    }
-
-    /// The hop of a packet by what it names, a layer, a path or an intermediate switch, where this switch does not decide. Under [`FastPath::Named`](super::FastPath::Named) it depends on
-    /// nothing but what [a hash sees](Header::seen_by_hash) of the packet and on what it carries.
-    #[inline]
-    pub fn named(&self, packet: PacketContext<'_>) -> Hop {
-        let PacketContext { forwarding, place, header } = packet;
-        forwarding.onward_from(place, header, |ports| self.hashed(header, ports))
-    }
-
-    /// How data go on here under [`FastPath::Detour`](super::FastPath::Detour); none under others.
-    pub fn on_detours<'a>(&'a self, forwarding: &'a Forwarding, place: Place) -> Option<OnDetours<'a>> {
-        let part = forwarding.via_from(place)?;
-        let again = forwarding.alternatives().filter(|alternatives| alternatives.is_progressive());
-        Some(OnDetours { path_selector: self, forwarding, here: place.here, part, again })
-    }
-
-    /// The hop of a packet at a switch that decides whether it goes over an intermediate one, or on the port by which it goes on, and keeps
-    /// that for the run. Packets of one flow may carry different tags; what is kept for one tag would send packets with another in a circle.
-    #[inline(never)]
-    fn decide_path(
-        &mut self,
-        packet: PacketContext<'_>,
-        is_decided: bool,
-        view: &mut impl View,
-        random: &mut impl Rng,
-    ) -> Hop {
-        let PacketContext { forwarding, place, header } = packet;
         if !is_decided && let Some((&[port], tag)) = forwarding.part(place, header) {
             return Hop { port, tag };
         }
+        // Packets of one flow may carry different tags; what is kept for one tag would send packets with another in a circle.
         let arrives = if header.is_first() { Tag::DIRECT } else { header.tag };
         let flow = FlowRef { key: header.key(), slot: arrives.bits() };
         let (now, payload) = (view.now(), header.payload);
@@ -118,8 +112,22 @@ impl SwitchPathSelector {
         hop
     }
 
+    /// The hop of a packet by what it names, a layer, a path or an intermediate switch, where this switch does not decide. Under [`FastPath::Named`](super::FastPath::Named) it depends on
+    /// nothing but what [a hash sees](Header::seen_by_hash) of the packet and on what it carries.
+    #[inline(never)]
+    pub fn named(&self, packet: PacketContext<'_>) -> Hop {
+        let PacketContext { forwarding, place, header } = packet;
+        forwarding.onward_from(place, header, |ports| self.hashed(header, ports))
+    }
+
+    /// How data go on here under [`FastPath::Detour`](super::FastPath::Detour); none under others.
+    pub fn on_detours<'a>(&'a self, forwarding: &'a Forwarding, place: Place) -> Option<OnDetours<'a>> {
+        let part = forwarding.via_from(place)?;
+        let again = forwarding.alternatives().filter(|alternatives| alternatives.is_progressive());
+        Some(OnDetours { path_selector: self, forwarding, here: place.here, part, again })
+    }
+
     /// The path that is decided on now, or only the port.
-    #[inline]
     pub(crate) fn choose_path(
         &mut self,
         packet: PacketContext<'_>,
@@ -128,17 +136,13 @@ impl SwitchPathSelector {
         random: &mut impl Rng,
     ) -> Hop {
         let PacketContext { forwarding, header, .. } = packet;
-        let minimal = self.direct(packet);
         if !is_decided {
-            return self.choose_port(packet, minimal, view, random);
+            return self.choose_port(packet, view, random);
         }
         if let Some(alternatives) = forwarding.alternatives() {
-            let choice = alternatives.choose(packet, minimal, view, random);
-            return choice.map_or(minimal, |(hop, is_minimal)| {
-                self.count(header.key(), !is_minimal);
-                hop
-            });
+            return self.weigh_ways(alternatives, packet, view, random);
         }
+        let minimal = self.direct(packet);
         let tag = forwarding.tags(header.src, header.dst).another(header.tag, random);
         if tag == Tag::DIRECT {
             return minimal;
@@ -148,15 +152,29 @@ impl SwitchPathSelector {
         hop
     }
 
-    /// Another port, perhaps, for a packet whose path is decided on, than that of its header's hash.
-    fn choose_port(
+    /// The way that weighs least.
+    #[inline(always)]
+    fn weigh_ways(
         &mut self,
+        alternatives: &Alternatives,
         packet: PacketContext<'_>,
-        hashed: Hop,
         view: &mut impl View,
         random: &mut impl Rng,
     ) -> Hop {
+        let header = packet.header;
+        match alternatives.choose(packet, &*self, view, random) {
+            Some((hop, is_minimal)) => {
+                self.count(header.key(), !is_minimal);
+                hop
+            }
+            None => apart(packet, |packet| self.direct(packet)),
+        }
+    }
+
+    /// Another port, perhaps, for a packet whose path is decided on, than that of its header's hash.
+    fn choose_port(&mut self, packet: PacketContext<'_>, view: &mut impl View, random: &mut impl Rng) -> Hop {
         let PacketContext { forwarding, place, header } = packet;
+        let hashed = self.direct(packet);
         let (ports, tag) = match forwarding.part(place, header) {
             Some((ports, tag)) if ports.len() > 1 => (ports, tag),
             _ => return hashed,
@@ -170,9 +188,27 @@ impl SwitchPathSelector {
     }
 
     /// The hop of a packet by its header's hash: on a minimal path if it sets out here, otherwise as it has begun.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn direct(&self, packet: PacketContext<'_>) -> Hop {
-        let header = packet.header;
-        packet.onward(if header.is_first() { Tag::DIRECT } else { header.tag }, self)
+        let PacketContext { forwarding, place, header } = packet;
+        match header.is_first() {
+            true => self
+                .on_minimal_path(header, forwarding.table().candidates_in_row(place.row, header.dst).ports),
+            false => self.named(packet),
+        }
     }
+
+    /// The hop by its header's hash of a packet that sets out on a minimal path, by these ports.
+    #[inline(always)]
+    fn on_minimal_path(&self, header: &Header, ports: &[PortId]) -> Hop {
+        let seen = || Header { tag: Tag::DIRECT, ..*header }.seen_by_hash();
+        Hop { port: one_of(ports, |count| self.position_of_hash(seen(), count)), tag: Tag::DIRECT }
+    }
+}
+
+/// Calls what is rarely called with a copy of the header, so that otherwise the header need not stand in memory.
+#[inline(always)]
+fn apart<T>(packet: PacketContext<'_>, call: impl FnOnce(PacketContext<'_>) -> T) -> T {
+    let header = *packet.header;
+    call(PacketContext { header: &header, ..packet })
 }

@@ -58,11 +58,6 @@ impl FastPath {
     pub fn hashes_others(self) -> bool {
         !matches!(self, FastPath::Named | FastPath::Detour | FastPath::None)
     }
-
-    /// Whether anything else than the packet or a draw says the port.
-    pub(super) fn asks_selector(self) -> bool {
-        !matches!(self, FastPath::Hash | FastPath::Label | FastPath::Spray | FastPath::Named)
-    }
 }
 
 impl Routing {

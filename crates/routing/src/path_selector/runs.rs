@@ -54,6 +54,12 @@ impl FlowRuns {
         }
     }
 
+    /// Whether it remembers any, or counts flowlets.
+    #[inline(always)]
+    pub(crate) fn keeps_any(&self) -> bool {
+        !matches!(self.flows, Flows::None) || self.flowlets.is_some()
+    }
+
     /// A packet of a flow passes: its hop, if it continues the present run.
     #[inline]
     pub(crate) fn kept(&mut self, flow: FlowRef, now: Time, payload: u32) -> Option<Hop> {

@@ -127,11 +127,6 @@ impl SwitchPathSelector {
         self.fast_path
     }
 
-    /// Whether its choices under the scheme may depend on the loads of ports. A selector that draws does not look at them, whatever keeps what it has drawn.
-    pub fn looks_at_ports(&self, scheme: &Routing) -> bool {
-        self.fast_path.asks_selector() && !scheme.selector.is_uniform()
-    }
-
     /// The port of a data packet among several, where ports are [drawn](FastPath::Spray). What [a hash sees](Header::seen_by_hash) of it says only whether it is another one
     /// than its.
     #[inline(always)]
@@ -304,7 +299,13 @@ impl SwitchPathSelector {
     /// The port that a hash of [what it sees](Header::seen_by_hash) of a packet names among several.
     #[inline(always)]
     pub fn port_of_hash(&self, seen: [u64; 2], ports: &[PortId]) -> PortId {
-        ports[region(self.hash.function.apply_to(seen, self.hash.salt), ports.len())]
+        ports[self.position_of_hash(seen, ports.len())]
+    }
+
+    /// Its position.
+    #[inline(always)]
+    pub(super) fn position_of_hash(&self, seen: [u64; 2], ports: usize) -> usize {
+        region(self.hash.function.apply_to(seen, self.hash.salt), ports)
     }
 
     /// The position of the port that the header's hash names.

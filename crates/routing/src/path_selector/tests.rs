@@ -737,7 +737,7 @@ fn new_routes_make_a_switch_forget_runs_and_marks() {
         let candidates = Candidates { ports: &PORTS, set: 0 };
         let mut mark = |flow| {
             let view = LoadsAt(|_| 0, Time(1));
-            switch.selector.mark(&header(flow, 0), (8, || 2), candidates, view, &mut switch.random).label
+            marked(switch, header(flow, 0), (8, 2), candidates, view).label
         };
         (0..40).map(&mut mark).collect()
     };
@@ -866,6 +866,19 @@ fn a_subflow_takes_the_path_after_that_of_the_one_before() {
     assert_eq!((tag.bits(), nic.send(flow(0), Time(0), TagSpace::Entropy(256)).bits()), (42, 42));
 }
 
+/// What a switch writes under CONGA on a packet to a leaf to which there are some paths.
+fn marked(
+    switch: &mut Switch,
+    header: Header,
+    (last, paths): (u32, u32),
+    candidates: Candidates<'_>,
+    view: impl crate::View,
+) -> crate::selector::conga::Marking {
+    let of = (header.key(), header.payload);
+    let (selector, random) = (&mut switch.selector, &mut switch.random);
+    selector.mark((of, || header), (last, || paths), || candidates, view, random).0
+}
+
 /// Two leaves under CONGA: what one sees of a path is reported to the other, whose flows then take another one.
 #[test]
 fn leaves_report_paths_to_each_other_under_conga() {
@@ -874,7 +887,7 @@ fn leaves_report_paths_to_each_other_under_conga() {
     let mark = |switch: &mut Switch, flow, now| {
         let candidates = Candidates { ports: &PORTS, set: 0 };
         let view = LoadsAt(|_| 0, now);
-        switch.selector.mark(&header(flow, 0), (8, || 4), candidates, view, &mut switch.random)
+        marked(switch, header(flow, 0), (8, 4), candidates, view)
     };
     let first = mark(&mut here, 3, Time(0));
     assert_eq!((first.congestion, first.report), (0, None));
@@ -910,7 +923,7 @@ fn a_leaf_without_room_for_a_flow_marks_it_by_its_hash_under_conga() {
     let candidates = Candidates { ports: &PORTS, set: 0 };
     let mut mark = |flow, now| {
         let view = LoadsAt(|_| 0, Time(now));
-        switch.selector.mark(&header(flow, 0), (8, || 4), candidates, view, &mut switch.random).label
+        marked(&mut switch, header(flow, 0), (8, 4), candidates, view).label
     };
     mark(3, 0);
     let labels: Vec<u16> = (10..30).map(|flow| mark(flow, 1)).collect();

@@ -89,7 +89,7 @@ pub enum Load {
 
 impl Load {
     /// The load of a port.
-    #[inline]
+    #[inline(always)]
     pub fn of(self, view: &mut impl View, port: PortId) -> u64 {
         match self {
             Load::Queue => view.load(port),
@@ -217,6 +217,7 @@ impl SelectorConfig for Ugal {
 
 impl Ugal {
     /// What a way weighs.
+    #[inline(always)]
     fn weight(&self, load: u64, hops: u32, is_minimal: bool) -> u64 {
         let (weight, bias) = match (&self.decision, is_minimal) {
             (Decision::Hops(hops_form), _) => (load.saturating_mul(u64::from(hops)), hops_form.bias),
@@ -267,11 +268,13 @@ struct Best<W> {
 }
 
 impl<'c, W> Scales<'c, W> {
+    #[inline(always)]
     pub(crate) fn new(config: &'c Ugal) -> Self {
         Scales { config, best: [None, None] }
     }
 
     /// Weighs a way. Of several of a sort that weigh the same, each is kept with the same probability.
+    #[inline(always)]
     pub(crate) fn weigh(&mut self, way: W, load: u64, hops: u32, is_minimal: bool, random: &mut impl Rng) {
         let weight = self.config.weight(load, hops, is_minimal);
         let best = &mut self.best[usize::from(!is_minimal)];
@@ -288,6 +291,7 @@ impl<'c, W> Scales<'c, W> {
     }
 
     /// The way to take, and whether it is a minimal one; none if none was weighed.
+    #[inline(always)]
     pub(crate) fn choice(self) -> Option<(W, bool)> {
         match self.best {
             [Some(minimal), Some(other)] if minimal.weight > other.weight => Some((other.way, false)),

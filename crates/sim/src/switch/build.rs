@@ -72,7 +72,7 @@ impl Switch {
             let decided = world.recorder.decided.clone();
             Arc::new(ByFlow { numbering: world.numbering, rails, decided })
         });
-        let duties = duties(world, path_selector.looks_at_ports(routing), is_special, part);
+        let duties = duties(world, is_special, part);
         Switch {
             ports,
             path_selector,
@@ -92,21 +92,20 @@ impl Switch {
     }
 }
 
-/// `looks_at_ports`: [`SwitchPathSelector::looks_at_ports`]. `is_special`: it takes samples, measures gaps, reports loads, has links that are cut, changes its routes during the run, or has a protocol that handles packets before their queue. `part` is
+/// `is_special`: it takes samples, measures gaps, reports loads, has links that are cut, changes its routes during the run, or has a protocol that handles packets before their queue. `part` is
 /// what protocols have in its routes.
-fn duties(world: &World, looks_at_ports: bool, is_special: bool, part: Option<Part>) -> Duties {
+fn duties(world: &World, is_special: bool, part: Option<Part>) -> Duties {
     let rules = &world.rules;
-    let is_observed = looks_at_ports || world.telemetry.is_some();
     if is_special {
         Duties::Special
     } else if part.is_some() {
         Duties::Routes
     } else if rules.is_lossless() {
-        if is_observed { Duties::LosslessObserved } else { Duties::Lossless }
+        Duties::Lossless
     } else if !rules.drops_tail() {
-        if is_observed { Duties::TrimsObserved } else { Duties::Trims }
-    } else if is_observed {
-        Duties::Observed
+        Duties::Trims
+    } else if world.telemetry.is_some() {
+        Duties::Stamps
     } else if rules.has_plain_queues() {
         Duties::Plain
     } else {

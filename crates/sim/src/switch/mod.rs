@@ -53,16 +53,12 @@ pub(crate) enum Duties {
     Plain,
     /// The same, and ports have several.
     Classes,
-    /// As either of them, and by which port a packet leaves may depend on the lengths of queues, or they are written on packets.
-    Observed,
+    /// As either of them, and telemetry is written on packets.
+    Stamps,
     /// Nothing, and a packet without room is trimmed.
     Trims,
-    /// The same, and by which port a packet leaves may depend on the lengths of queues, or they are written on packets.
-    TrimsObserved,
     /// It obeys flow control, and that is all.
     Lossless,
-    /// The same, and by which port a packet leaves may depend on the lengths of queues, or they are written on packets.
-    LosslessObserved,
     /// Protocols take part in routing; with any kind of queueing.
     Routes,
     /// As [`Duties::Routes`], and it takes samples or traces, measures gaps, has links that are cut, reports loads, changes routes during the run, or has a protocol that handles packets before their

@@ -22,9 +22,12 @@ impl NextHopHint {
         NextHopHint(port_queue.to_bits())
     }
 
+    /// Of data that are decided on when they are handled.
+    pub(crate) const DECIDED: Self = NextHopHint::among(0);
+
     /// Of data that leave by one of this set of ports, by its number.
     #[inline(always)]
-    pub(crate) fn among(set: u32) -> Self {
+    pub(crate) const fn among(set: u32) -> Self {
         NextHopHint(NextHopHint::AMONG | set)
     }
 

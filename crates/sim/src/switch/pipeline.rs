@@ -3,7 +3,8 @@
 use netloom_engine::{Hint, Scheduler, Unhandled};
 use netloom_fabric::{Anything, At, Fate, Known, Packet, PortQueue, Ports, Rules};
 use netloom_routing::{
-    Candidates, FastPath, FlowKey, Forwarding, InRow, PacketContext, Place, SwitchPathSelector,
+    Candidates, FastPath, FlowKey, Forwarding, Header, InRow, OnDetours, PacketContext, Place,
+    SwitchPathSelector,
 };
 use netloom_topology::{NodeId, PortId};
 use netloom_units::Time;
@@ -14,13 +15,13 @@ use crate::protocol::at_switches::{self, TagReading};
 use crate::protocol::is_of_host;
 use crate::switch::Switch;
 use crate::switch::next_hop_cache::{CachedHop, NextHopHint};
-use crate::switch::view::{PortsAt, header_of, note_choice, payload_of, take};
+use crate::switch::view::{PortsAt, data_header_of, header_of, note_choice, payload_of, take};
 use crate::world::World;
 
 impl Switch {
-    /// Sends a packet on, where a packet without room is dropped. `IS_OBSERVED`: a choice of ports may depend on queue lengths.
+    /// Sends a packet on, where a packet without room is dropped. `MAY_STAMP`, `HANDS_ON_EARLY` and `HAS_PLAIN_QUEUES`: as for [`Ports::enqueue_or_drop`].
     #[inline(always)]
-    pub(crate) fn forward<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool>(
+    pub(crate) fn forward<const MAY_STAMP: bool, const HANDS_ON_EARLY: bool, const HAS_PLAIN_QUEUES: bool>(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
@@ -30,7 +31,7 @@ impl Switch {
             return self.forward_without_hint(&mut ctx.again(), packet);
         };
         let Switch { ports, random, .. } = self;
-        ports.enqueue_or_drop::<IS_OBSERVED, HAS_PLAIN_QUEUES>(
+        ports.enqueue_or_drop::<MAY_STAMP, HANDS_ON_EARLY, HAS_PLAIN_QUEUES>(
             port_queue,
             packet,
             random,
@@ -47,7 +48,7 @@ impl Switch {
     ) {
         let port_queue = self.choose_port_queue(ctx, packet);
         let Switch { ports, random, .. } = self;
-        ports.enqueue_or_drop::<true, false>(
+        ports.enqueue_or_drop::<true, false, false>(
             port_queue,
             packet,
             random,
@@ -140,25 +141,32 @@ impl Switch {
     ) -> PortId {
         match forwarding.is_minimal() {
             true => self.choose_minimal(ctx, forwarding, packet),
-            false => self.choose_beyond(ctx, forwarding, packet),
+            false => self.choose_beyond(ctx, forwarding, packet, header_of(ctx.world, packet)),
         }
     }
 
     /// The same of a packet that does not take a minimal port of each switch.
-    #[inline(never)]
+    #[inline(always)]
     fn choose_beyond(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         forwarding: &Forwarding,
         packet: &mut Packet,
+        header: Header,
     ) -> PortId {
-        let Ctx { world, id, .. } = *ctx;
-        let (header, place) = (header_of(world, packet), Place { here: id, row: self.row });
+        let place = Place { here: ctx.id, row: self.row };
         let Switch { ports, path_selector, draws, protocols, .. } = self;
         let mut view = PortsAt { ports, reports: protocols.reports.as_deref(), ctx: ctx.again() };
         let hop =
             path_selector.onward(PacketContext { forwarding, place, header: &header }, &mut view, draws);
         take(packet, hop)
+    }
+
+    /// [`Self::choose_among`] of data that are decided on beyond minimal ports.
+    #[inline(never)]
+    fn decide_on_way(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> PortId {
+        let header = data_header_of(ctx.world, packet);
+        self.choose_beyond(ctx, &ctx.world.forwarding, packet, header)
     }
 
     /// The minimal port that a packet takes.
@@ -301,14 +309,14 @@ impl Switch {
                 // It echoes the tag of its data, which few packets of the flow share: a cache would seldom know it.
                 return ways.hashed(packet);
             }
-            let behind_first = on_detours.filter(|_| packet.trail.hops() > 1);
-            let Some(hop) = behind_first.and_then(|on_detours| on_detours.hop(packet.seen_by_hash())) else {
-                return NextHopHint::NONE;
-            };
+            let behind_first = on_detours.as_ref().filter(|_| packet.trail.hops() > 1);
+            let ends = (packet.src, packet.dst);
+            let hop = |ways: &OnDetours<'_>| ways.hop(ends, packet.tag, || packet.seen_by_hash());
+            let Some(hop) = behind_first.and_then(hop) else { return NextHopHint::DECIDED };
             let port = take(packet, hop);
             match queue {
                 Some(queue) => NextHopHint::of(PortQueue { port, queue }),
-                None => NextHopHint::of(ways.ports.port_queue(port, packet, &world.rules)),
+                None => NextHopHint::of(ways.ports.data_port_queue(port, packet, &world.rules)),
             }
         });
     }
@@ -328,9 +336,13 @@ impl Switch {
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let tag = packet.tag;
             if packet.is_data() {
+                let Some(label) = label else { return NextHopHint::NONE };
+                if packet.trail.hops() > 1 {
+                    return ways.labelled(packet, tag & label);
+                }
                 // What its first switch will write is not known yet.
-                let label = label.filter(|_| packet.trail.hops() > 1);
-                return label.map_or(NextHopHint::NONE, |label| ways.labelled(packet, tag & label));
+                let several = ways.routes.only_port(packet.dst).err();
+                return several.map_or(NextHopHint::NONE, NextHopHint::among);
             }
             if !is_of_host(packet.kind) {
                 return NextHopHint::NONE;
@@ -359,7 +371,7 @@ impl Switch {
         let rules = &ctx.world.rules;
         Some(match rules.only_data_queue() {
             Some(queue) => PortQueue { port, queue },
-            None => self.ports.port_queue(port, packet, rules),
+            None => self.ports.data_port_queue(port, packet, rules),
         })
     }
 
@@ -371,18 +383,28 @@ impl Switch {
         packet: &mut Packet,
         set: u32,
     ) -> PortId {
-        let Switch { path_selector, draws, row, .. } = self;
-        match path_selector.fast_path() {
-            FastPath::Spray => {
-                let several = ctx.world.forwarding.table().set(*row, set);
-                let port = path_selector.draw(packet.seen_by_hash(), several, draws);
-                packet.note_port(port);
-                port
-            }
+        match self.path_selector.fast_path() {
+            FastPath::Spray => self.draw_port(ctx, packet, set),
             FastPath::Decide => self.decide_on_packet(ctx, packet, set),
             FastPath::Run => self.decide_on_run(ctx, packet, set),
+            FastPath::Detour => self.decide_on_way(ctx, packet),
             _ => self.choose_by_role(ctx, packet, set),
         }
+    }
+
+    /// [`Self::choose_among`] where a port is drawn.
+    #[inline(never)]
+    fn draw_port(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        set: u32,
+    ) -> PortId {
+        let Switch { path_selector, draws, row, .. } = self;
+        let several = ctx.world.forwarding.table().set(*row, set);
+        let port = path_selector.draw(packet.seen_by_hash(), several, draws);
+        packet.note_port(port);
+        port
     }
 
     /// [`Self::choose_among`] where each packet is decided on.

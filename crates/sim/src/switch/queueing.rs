@@ -37,17 +37,17 @@ pub(crate) trait Queueing {
     );
 }
 
-/// A packet without room is dropped. `IS_OBSERVED`: the loads of ports may be read before the run is over. `HAS_PLAIN_QUEUES`: [`netloom_fabric::Rules::has_plain_queues`].
-pub(crate) struct Drops<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool>;
+/// A packet without room is dropped. `MAY_STAMP`, `HANDS_ON_EARLY` and `HAS_PLAIN_QUEUES`: as for [`netloom_fabric::Ports::enqueue_or_drop`].
+pub(crate) struct Drops<const MAY_STAMP: bool, const HANDS_ON_EARLY: bool, const HAS_PLAIN_QUEUES: bool>;
 
-/// A packet without room is trimmed. `IS_OBSERVED`: the loads of ports may be read before the run is over. `TRIMS_PLAINLY`: [`netloom_fabric::Rules::trims_plainly`].
-pub(crate) struct Trims<const IS_OBSERVED: bool, const TRIMS_PLAINLY: bool>;
+/// A packet without room is trimmed. `HANDS_ON_EARLY`: as for [`Drops`]. `TRIMS_PLAINLY`: [`netloom_fabric::Rules::trims_plainly`].
+pub(crate) struct Trims<const HANDS_ON_EARLY: bool, const TRIMS_PLAINLY: bool>;
 
 /// Flow control keeps packets from being lost. `K`: what is known of it. With that asked for each packet, one took 3% more instructions.
 pub(crate) struct KeepsAll<K>(PhantomData<K>);
 
-impl<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool> Queueing
-    for Drops<IS_OBSERVED, HAS_PLAIN_QUEUES>
+impl<const MAY_STAMP: bool, const HANDS_ON_EARLY: bool, const HAS_PLAIN_QUEUES: bool> Queueing
+    for Drops<MAY_STAMP, HANDS_ON_EARLY, HAS_PLAIN_QUEUES>
 {
     #[inline(always)]
     fn forward(
@@ -57,7 +57,7 @@ impl<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool> Queueing
         hint: NextHopHint,
         _: Time,
     ) {
-        switch.forward::<IS_OBSERVED, HAS_PLAIN_QUEUES>(ctx, packet, hint);
+        switch.forward::<MAY_STAMP, HANDS_ON_EARLY, HAS_PLAIN_QUEUES>(ctx, packet, hint);
     }
 
     #[inline(always)]
@@ -68,7 +68,7 @@ impl<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool> Queueing
         packet: &mut Packet,
     ) {
         let (Switch { ports, random, .. }, rules) = (switch, &ctx.world.rules);
-        ports.enqueue_or_drop::<IS_OBSERVED, HAS_PLAIN_QUEUES>(
+        ports.enqueue_or_drop::<MAY_STAMP, HANDS_ON_EARLY, HAS_PLAIN_QUEUES>(
             to,
             packet,
             random,
@@ -77,7 +77,9 @@ impl<const IS_OBSERVED: bool, const HAS_PLAIN_QUEUES: bool> Queueing
     }
 }
 
-impl<const IS_OBSERVED: bool, const TRIMS_PLAINLY: bool> Queueing for Trims<IS_OBSERVED, TRIMS_PLAINLY> {
+impl<const HANDS_ON_EARLY: bool, const TRIMS_PLAINLY: bool> Queueing
+    for Trims<HANDS_ON_EARLY, TRIMS_PLAINLY>
+{
     #[inline(always)]
     fn forward(
         switch: &mut Switch,
@@ -101,7 +103,7 @@ impl<const IS_OBSERVED: bool, const TRIMS_PLAINLY: bool> Queueing for Trims<IS_O
         packet: &mut Packet,
     ) {
         let (Switch { ports, random, .. }, rules) = (&mut *switch, &ctx.world.rules);
-        let fate = ports.enqueue_or_trim::<false, IS_OBSERVED, TRIMS_PLAINLY>(
+        let fate = ports.enqueue_or_trim::<false, HANDS_ON_EARLY, TRIMS_PLAINLY>(
             to,
             packet,
             random,

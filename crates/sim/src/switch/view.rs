@@ -92,11 +92,22 @@ pub(crate) fn note_choice(packet: &mut Packet, port: PortId) {
 /// What routing reads of a packet.
 #[inline(always)]
 pub(crate) fn header_of(world: &World, packet: &Packet) -> Header {
-    let (carries, payload) = match packet.kind {
-        PacketKind::Data => (Carries::Data, payload_of(world, packet)),
-        CNM => (Carries::Notification, 0),
-        _ => (Carries::Control, 0),
-    };
+    match packet.kind {
+        PacketKind::Data => data_header_of(world, packet),
+        CNM => header_with(packet, Carries::Notification, 0),
+        _ => header_with(packet, Carries::Control, 0),
+    }
+}
+
+/// The same of a data packet.
+#[inline(always)]
+pub(crate) fn data_header_of(world: &World, packet: &Packet) -> Header {
+    debug_assert!(packet.is_data());
+    header_with(packet, Carries::Data, payload_of(world, packet))
+}
+
+#[inline(always)]
+fn header_with(packet: &Packet, carries: Carries, payload: u32) -> Header {
     Header {
         src: packet.src,
         dst: packet.dst,

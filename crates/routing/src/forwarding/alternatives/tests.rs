@@ -53,6 +53,13 @@ impl<L: Fn(PortId) -> u64, R: Fn(ChannelId) -> u64> View for Seen<L, R> {
     }
 }
 
+/// A way that is known.
+impl ByHash for Hop {
+    fn hop(&self, _: PacketContext<'_>, _: &[PortId]) -> Hop {
+        *self
+    }
+}
+
 struct Place {
     network: Network,
     forwarding: Forwarding,

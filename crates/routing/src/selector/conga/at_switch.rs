@@ -1,49 +1,65 @@
 //! CONGA's steps at a switch.
 
+use netloom_topology::PortId;
 use netloom_units::Time;
 use rand::Rng;
 
 use super::{Marking, Report};
 use crate::hash::region;
-use crate::header::{Candidates, FlowRef, Header, Hop, View};
+use crate::header::{Candidates, FlowKey, FlowRef, Header, Hop, View};
 use crate::path_selector::SwitchPathSelector;
 use crate::selector::mod_k;
 use crate::tag::Tag;
 
 impl SwitchPathSelector {
-    /// What a flow's first switch writes on a data packet under CONGA. `to`: index of the packet's last switch, and how many paths lead there.
+    /// What a flow's first switch writes on a data packet under CONGA, and the port by which the packet leaves, given its flow and its payload in bytes. `to`: index of the packet's last switch, and
+    /// how many paths lead there. Its header and the ports that it may take are asked for only where a run begins.
+    #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "labels are below Layout::none, 16 bits")]
-    pub fn mark(
+    pub fn mark<'c>(
+        &mut self,
+        ((key, payload), header): ((FlowKey, u32), impl FnOnce() -> Header),
+        to: (u32, impl FnOnce() -> u32),
+        candidates: impl FnOnce() -> Candidates<'c>,
+        view: impl View,
+        random: &mut impl Rng,
+    ) -> (Marking, PortId) {
+        let now = view.now();
+        let report = self.machines.conga.as_mut().and_then(|leaf| leaf.report(to.0, now, random));
+        let (label, port) = match self.runs.kept(FlowRef::passing(key), now, payload) {
+            Some(hop) => (hop.tag.bits() as u16, hop.port),
+            None => self.begin_labelled(&header(), (to.0, to.1()), candidates(), view, random),
+        };
+        (Marking { label, congestion: 0, report }, port)
+    }
+
+    /// The label and the port of a data packet that continues no run of its flow. `last`: index of the packet's last switch, and how many paths lead there.
+    #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "labels are below Layout::none, 16 bits")]
+    fn begin_labelled(
         &mut self,
         header: &Header,
-        to: (u32, impl FnOnce() -> u32),
+        (last, paths): (u32, u32),
         candidates: Candidates<'_>,
         mut view: impl View,
         random: &mut impl Rng,
-    ) -> Marking {
-        let Some(leaf) = &mut self.machines.conga else { return Marking::default() };
-        let (last, now) = (to.0, view.now());
-        let (flow, payload) = (FlowRef::passing(header.key()), header.payload);
-        let report = leaf.report(last, now, random);
+    ) -> (u16, PortId) {
         let (stride, ports) = (self.stride, candidates.ports);
-        let marking = |label: u16| Marking { label, congestion: 0, report };
-        if let Some(hop) = self.runs.kept(flow, now, payload) {
-            return marking(hop.tag.bits() as u16);
-        }
-        let paths = leaf.labels(to.1());
+        let port = |label: u16| ports[mod_k::place(u32::from(label), stride, ports.len())];
+        let Some(leaf) = &self.machines.conga else { return (0, port(0)) };
+        let (flow, now, payload) = (FlowRef::passing(header.key()), view.now(), header.payload);
+        let paths = leaf.labels(paths);
         let home = region(self.hash.of(header), paths as usize) as u16;
         if !self.runs.has_room(flow, now) {
-            return marking(home);
+            return (home, port(home));
         }
         let before = self.runs.before(flow, now).map(|hop| hop.tag.bits() as u16);
-        let rounded = |parts| leaf.rounded(parts);
-        let port = |label: u16| ports[mod_k::place(u32::from(label), stride, ports.len())];
-        let local = |label| rounded(view.utilisation(port(label)));
+        let local = |label| leaf.rounded(view.utilisation(port(label)));
         let label = leaf.choose((last, paths), before, local, now, random);
         self.count(header.key(), label != home);
         let hop = Hop { port: port(label), tag: Tag::label(u32::from(label)) };
         self.runs.keep(flow, hop, payload, &mut view);
-        marking(label)
+        (label, hop.port)
     }
 
     /// The congestion of a link under CONGA, given its utilisation.
@@ -82,6 +98,17 @@ mod tests {
 
     const LAST: u32 = 9;
 
+    fn label_of(
+        switch: &mut SwitchPathSelector,
+        header: Header,
+        candidates: Candidates<'_>,
+        view: Used<'_>,
+        random: &mut Pcg64Mcg,
+    ) -> u16 {
+        let of = (header.key(), header.payload);
+        switch.mark((of, || header), (LAST, || 4), || candidates, view, random).0.label
+    }
+
     /// The labels of the flowlets of some flows, each of one packet, at a switch with four paths; only the ports of `loaded` ones are in use.
     fn labels(scheme: &Routing, flowlets: u64, loaded: &[u16]) -> Vec<Vec<u16>> {
         let mut random = Pcg64Mcg::new(3);
@@ -96,7 +123,7 @@ mod tests {
                 let take = |flowlet: u64| {
                     let now = Time(flowlet * 2 * gap.0);
                     let view = Used(loaded, now);
-                    switch.mark(&header, (LAST, || 4), candidates, view, &mut random).label
+                    label_of(&mut switch, header, candidates, view, &mut random)
                 };
                 (0..flowlets).map(take).collect()
             })
@@ -147,8 +174,7 @@ mod tests {
         let candidates = Candidates { ports: &[4, 5, 6, 7], set: 0 };
         let (tag, carries) = (Tag::default(), Carries::Data);
         let header = Header { src: 1, dst: 2, flow: 3, tag, bytes: 4160, payload: 4096, hops: 1, carries };
-        let mut take =
-            |view: Used<'_>| switch.mark(&header, (LAST, || 4), candidates, view, &mut random).label;
+        let mut take = |view: Used<'_>| label_of(&mut switch, header, candidates, view, &mut random);
         let first = take(Used(&[], Time(0)));
         let own = [4 + first];
         assert_eq!(take(Used(&own, Time(1))), first, "its port is in use, but there was no gap");

@@ -12,6 +12,9 @@ use crate::selector::random::below;
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
     config: Conga,
+    /// By how many bits a utilisation is shifted for a congestion, and the most that this can be.
+    shift: u32,
+    most: u64,
     /// By other leaf and label: what that leaf has reported of the paths to it, and until when that counts.
     to: ByLeaf<Vec<(u8, Time)>>,
     /// By other leaf: what has been seen of the paths from it.
@@ -118,7 +121,14 @@ impl Seen {
 impl Leaf {
     /// One that knows nothing.
     pub(crate) fn new(config: &Conga) -> Self {
-        Leaf { config: config.clone(), to: ByLeaf::default(), from: ByLeaf::default() }
+        let most = if config.capped { (1 << config.bits) - 1 } else { config.layout().most() };
+        Leaf {
+            config: config.clone(),
+            shift: 16 - u32::from(config.bits),
+            most: most.into(),
+            to: ByLeaf::default(),
+            from: ByLeaf::default(),
+        }
     }
 
     /// The label of the path to leaf `last` that a run of packets takes; there are `paths` of them. `before` is that of the flow's packets
@@ -164,8 +174,7 @@ impl Leaf {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "at most `most`")]
     pub(crate) fn rounded(&self, utilisation: u64) -> u8 {
-        let most = if self.config.capped { (1 << self.config.bits) - 1 } else { self.config.layout().most() };
-        (utilisation >> (16 - self.config.bits)).min(u64::from(most)) as u8
+        (utilisation >> self.shift).min(self.most) as u8
     }
 
     /// A data packet has come from leaf `first`.

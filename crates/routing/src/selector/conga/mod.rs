@@ -194,6 +194,7 @@ pub struct Marking {
 
 impl Marking {
     /// The packet is sent on a link of this congestion.
+    #[inline]
     pub fn raise(&mut self, congestion: u8) {
         self.congestion = self.congestion.max(congestion);
     }

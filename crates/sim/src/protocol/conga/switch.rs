@@ -1,8 +1,9 @@
 //! CONGA at switches: labels at a packet's first switch, congestion collected along its path, and feedback between leaves.
 
-use netloom_engine::{Hint, Scheduler};
+use netloom_engine::Scheduler;
 use netloom_fabric::{At, Packet, PortQueue};
 use netloom_routing::selector::conga::{Conga as Config, Counts, Feedback, Marking};
+use netloom_routing::{Candidates, FlowKey};
 use netloom_topology::PortId;
 
 use crate::ctx::Ctx;
@@ -14,7 +15,7 @@ use crate::protocol::conga::Conga;
 use crate::protocol::is_of_host;
 use crate::switch::Switch;
 use crate::switch::next_hop_cache::NextHopHint;
-use crate::switch::view::{PortsAt, header_of};
+use crate::switch::view::{PortsAt, header_of, payload_of};
 use crate::world::World;
 
 impl HostProtocol for Conga {}
@@ -36,14 +37,17 @@ impl SwitchProtocol for Conga {
         hint: NextHopHint,
     ) -> Route {
         let Some(conga) = ctx.world.routing.conga() else { return Route::Open };
-        let ends = [packet.src, packet.dst].map(|host| switch.is_edge_of(ctx.world, host));
+        let ends = match switch.row.has_hosts() {
+            true => [packet.src, packet.dst].map(|host| switch.is_edge_of(ctx.world, host)),
+            false => [false; 2],
+        };
         Route::To(match (ends, packet.is_data()) {
             ([false, false], true) => switch.pass_on(ctx, conga, packet, hint),
             // Nothing of it is read or written.
             ([false, false], false) => switch.leaving(ctx, packet, 0, hint),
             // Between two hosts of one leaf there is nothing to choose and nothing to report.
             ([true, true], _) => switch.leaving(ctx, packet, packet.tag, hint),
-            ([true, false], true) => switch.set_out(ctx, conga, packet),
+            ([true, false], true) => switch.set_out(ctx, conga, packet, hint),
             ([true, false], false) => switch.set_out_beside_data(ctx, conga, packet, hint),
             ([false, true], _) => switch.come_in(ctx, conga, packet, hint),
         })
@@ -57,12 +61,12 @@ impl Switch {
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         config: &Config,
         packet: &mut Packet,
+        hint: NextHopHint,
     ) -> PortQueue {
-        let mut marking = self.mark(ctx, packet);
-        let to = self.leaving(ctx, packet, marking.label.into(), NextHopHint::NONE);
-        marking.raise(self.congestion_at(ctx, config, to.port, packet));
+        let (mut marking, port) = self.mark(ctx, packet, hint);
+        marking.raise(self.congestion_at(ctx, config, port, packet));
         packet.tag = marking.bits(config.layout());
-        to
+        self.ports.port_queue(port, packet, &ctx.world.rules)
     }
 
     /// The same of any other packet, which can carry a report. Hosts' own tags are no markings.
@@ -140,16 +144,32 @@ impl Switch {
         self.path_selector.congestion(utilisation)
     }
 
-    /// What a data packet's first switch writes on it.
-    pub(crate) fn mark(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) -> Marking {
+    /// What a data packet's first switch writes on it, and the port by which it leaves.
+    #[inline(always)]
+    fn mark(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        hint: NextHopHint,
+    ) -> (Marking, PortId) {
         let world = ctx.world;
         let table = world.epochs.forwarding(self.epoch, &world.forwarding).table();
-        let candidates = table.candidates_in_row(self.row, packet.dst);
+        let Switch { ports, path_selector, draws, row, .. } = self;
+        // Without a hint it is not known whether it has a choice.
+        let several = hint.set().map(|set| Candidates { ports: table.set(*row, set), set });
+        let candidates = || several.unwrap_or_else(|| table.candidates_in_row(*row, packet.dst));
+        let has_choice = several.is_some() || candidates().ports.len() > 1;
         let paths = || labels(&world.network, table, packet.src, packet.dst);
-        let Switch { ports, path_selector, draws, .. } = self;
         let view = PortsAt { ports, reports: None, ctx: ctx.again() };
+        let flow = FlowKey { src: packet.src, flow: packet.flow };
+        let of = (flow, payload_of(world, packet));
         let last = table.edge_of(packet.dst);
-        path_selector.mark(&header_of(world, packet), (last, paths), candidates, view, draws)
+        let header = || header_of(world, packet);
+        let (marking, port) = path_selector.mark((of, header), (last, paths), candidates, view, draws);
+        if has_choice {
+            packet.note_port(port);
+        }
+        (marking, port)
     }
 }
 
