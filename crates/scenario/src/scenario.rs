@@ -21,9 +21,9 @@ use crate::settle::{Settled, settle};
 use crate::source::{Problem, Problems};
 use crate::transport::{self, read_transport};
 
-/// Whether nothing is skipped, so that it need not be written.
-fn is_not_fast(fast: &Fast) -> bool {
-    *fast == Fast::Nothing
+/// Whether it need not be written.
+fn is_auto(fast: &Fast) -> bool {
+    *fast == Fast::Auto
 }
 
 /// A scenario whose every field is known, in range by itself, and spelt right.
@@ -66,7 +66,7 @@ impl Default for Scenario {
         Scenario {
             name: "scenario".to_owned(),
             seed: 1,
-            fast: Fast::Nothing,
+            fast: Fast::default(),
             detail: Detail::default(),
             topology: Topology::FatTree(FatTree::default()),
             servers: None,
@@ -86,7 +86,7 @@ impl Default for Scenario {
 struct Written<'a> {
     name: &'a str,
     seed: u64,
-    #[serde(skip_serializing_if = "is_not_fast")]
+    #[serde(skip_serializing_if = "is_auto")]
     fast: Fast,
     #[serde(skip_serializing_if = "Detail::is_default")]
     detail: &'a Detail,
@@ -204,7 +204,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let mut root = Section::new(document, "", problems)?;
     let name = root.required_node("name");
     let seed = root.required("seed");
-    let fast = root.value("fast", Fast::Nothing);
+    let fast = root.value("fast", Fast::default());
     let detail = root.value("detail", Detail::default());
     let topology = root.required("topology");
     let servers = root.value("servers", None);

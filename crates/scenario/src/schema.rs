@@ -67,8 +67,8 @@ pub(crate) fn head() -> Map<String, Value> {
     });
     let steady = Steady::json_schema(&mut SchemaGenerator::default()).to_value();
     let fast = json!({
-        "description": "Whether to skip parts of the run that exactly repeat earlier parts. The outcome is the same. A table: what is steady without repeating is skipped, too, at an error that is measured in the run.",
-        "anyOf": [{ "type": "boolean" }, steady], "default": Fast::Nothing,
+        "description": "Whether to skip parts of the run that exactly repeat earlier parts. The outcome is the same. \"auto\": in runs of programs, such as collectives and training steps, while no flow has a timer set. A table: what is steady without repeating is skipped, too, at an error that is measured in the run.",
+        "anyOf": [{ "enum": ["auto"] }, { "type": "boolean" }, steady], "default": Fast::default(),
     });
     let detail = json!({
         "description": "The level of detail: \"packets\", or \"flow\", in which flows have max-min fair rates and there are no queues, losses or congestion control. A table: only the messages that it names are run in packets, all others as flows.",

@@ -8,7 +8,7 @@ use netloom_routing::{Routing, preset};
 use netloom_transport::Transport;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, MapAccess, Visitor};
+use serde::de::{self, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::fault::Fault;
@@ -33,11 +33,13 @@ pub struct SimConfig {
     pub fast: Fast,
 }
 
-/// What of a run is skipped. Written as `true`, `false` or the table of [`Steady`].
+/// What of a run is skipped. Written as `"auto"`, `true`, `false` or the table of [`Steady`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Fast {
-    /// Nothing.
+    /// What recurs, in runs of programs, as long as no timer of a flow is set: nothing is open about the outcome then.
     #[default]
+    Auto,
+    /// Nothing.
     Nothing,
     /// What recurs, with the same outcome.
     Recurring,
@@ -87,9 +89,13 @@ impl Steady {
     }
 }
 
+/// How [`Fast::Auto`] is written.
+const AUTO: &str = "auto";
+
 impl Serialize for Fast {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
+            Fast::Auto => serializer.serialize_str(AUTO),
             Fast::Nothing => serializer.serialize_bool(false),
             Fast::Recurring => serializer.serialize_bool(true),
             Fast::Steady(steady) => steady.serialize(serializer),
@@ -104,7 +110,14 @@ impl<'de> Deserialize<'de> for Fast {
             type Value = Fast;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("true, false, or a table such as { max_error = 0.01 }")
+                f.write_str("\"auto\", true, false, or a table such as { max_error = 0.01 }")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Fast, E> {
+                match text {
+                    AUTO => Ok(Fast::Auto),
+                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+                }
             }
 
             fn visit_bool<E: de::Error>(self, is_fast: bool) -> Result<Fast, E> {
@@ -131,7 +144,7 @@ impl JsonSchema for Fast {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "type": "boolean" }, generator.subschema_for::<Steady>()] })
+        json_schema!({ "anyOf": [{ "enum": [AUTO] }, { "type": "boolean" }, generator.subschema_for::<Steady>()] })
     }
 }
 
@@ -145,7 +158,7 @@ impl Default for SimConfig {
             faults: Vec::new(),
             measure: Measure::default(),
             seed: 1,
-            fast: Fast::Nothing,
+            fast: Fast::default(),
         }
     }
 }

@@ -572,6 +572,37 @@ fn steps_that_are_the_same_are_skipped() {
     }
 }
 
+/// Unless it is said otherwise, what recurs is skipped in programs while no timer of a flow is set.
+#[test]
+fn programs_without_timers_are_skipped_by_default() {
+    let run = |config: &SimConfig, pattern: &Pattern, fast| {
+        let config = SimConfig { fast, ..config.clone() };
+        let network = crossbar(10);
+        let simulation = Simulation::new(network.clone(), config, plan(pattern.clone(), &network, 1));
+        simulation.unwrap().run(1).unwrap()
+    };
+    let by_default = |config: &SimConfig, pattern: &Pattern| {
+        let (expected, found) =
+            (run(config, pattern, Fast::Nothing), run(config, pattern, SimConfig::default().fast));
+        assert_eq!(difference(&expected.records, &found.records), None);
+        found.skipped
+    };
+    let collective = Pattern::Collective(ring(20_000_000));
+    let of_ring = by_default(&ecmp(), &collective).expect("something is skipped");
+    assert!(of_ring.jumps > 0 && of_ring.obstacle.is_none(), "{of_ring:?}");
+    // Hosts without programs; packets that may be lost, which timers are for; what does not recur.
+    assert_eq!(by_default(&ecmp(), &flows("no-program", &["0,3,40000000,0ps"])), None);
+    let options = FabricOptions { buffer: Some(Bytes(10_000_000)), ..FabricOptions::default() };
+    let lossy = SimConfig { fabric: Fabric { options, ..Fabric::default() }, ..ecmp() };
+    assert_eq!(by_default(&lossy, &collective), None);
+    assert_eq!(by_default(&scheme("adaptive"), &collective), None);
+    // Timers of DCQCN are set once a packet has been marked, and are not any more when it has recovered.
+    let dcqcn = Congestion::Dcqcn(Dcqcn { preset: DcqcnPreset::Uet, ..Dcqcn::default() });
+    let transport = Transport { congestion: dcqcn, ..Transport::default() };
+    let marked = SimConfig { fabric: marking(5_000, 10_000), transport, ..ecmp() };
+    by_default(&marked, &collective);
+}
+
 /// What a search may cost at first is little for so many hosts, and a step lasts twice as long as it takes to settle.
 #[test]
 fn searches_that_cannot_be_paid_for_at_once_find_steps_that_are_the_same() {

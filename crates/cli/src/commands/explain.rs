@@ -21,19 +21,16 @@ pub(crate) fn explain(args: &ScenarioArgs) -> Result<(), Failure> {
     if let Run::Packets(simulation) = &ready.run
         && loaded.scenario.fast != Fast::Nothing
     {
-        text += "\n# fast: ";
-        text += &match simulation.skips_nothing_because_of() {
-            Some(what) => format!("nothing is skipped, because of {what}\n"),
-            None => match loaded.scenario.fast {
-                Fast::Steady(Steady { max_error, .. }) => format!(
-                    "what recurs or is steady is skipped, with an error that is measured and is to be at most {}\n",
-                    show::percent(max_error)
-                ),
-                Fast::Nothing | Fast::Recurring => {
-                    "what recurs is skipped, with the same outcome\n".to_owned()
-                }
-            },
+        let skipped = match (simulation.skips_nothing_because_of(), loaded.scenario.fast) {
+            (Some(_), Fast::Auto) => None,
+            (Some(what), _) => Some(format!("nothing is skipped, because of {what}")),
+            (None, Fast::Steady(Steady { max_error, .. })) => Some(format!(
+                "what recurs or is steady is skipped, with an error that is measured and is to be at most {}",
+                show::percent(max_error)
+            )),
+            (None, _) => Some("what recurs is skipped, with the same outcome".to_owned()),
         };
+        skipped.iter().for_each(|what| text += &format!("\n# fast: {what}\n"));
     }
     let text = match show::width() {
         Some(width) => fit_comments(&text, width),

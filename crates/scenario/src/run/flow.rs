@@ -22,7 +22,7 @@ pub(super) fn check(scenario: &Scenario, document: &Node) -> Result<(), Problems
     let refuse = |section: &str, field: &str, message: &str| {
         Err(located(document, section, field, &format!("{message} {place}")).into())
     };
-    if scenario.fast != Fast::Nothing {
+    if !matches!(scenario.fast, Fast::Auto | Fast::Nothing) {
         let why = match is_region {
             true => {
                 "expected false, as links have other rates for packets whenever flows beside them begin or end,"

@@ -112,7 +112,7 @@ impl Simulation {
             }
         }
         let groups = plan.groups.clone();
-        let fast = Fast::Nothing;
+        let fast = Fast::default();
         let (nodes, background) = (Vec::new(), None);
         Ok(Simulation { world, measure, named_channels, traced, groups, nodes, fast, background })
     }

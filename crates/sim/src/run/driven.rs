@@ -115,7 +115,8 @@ impl Simulation {
         let Simulation { mut world, measure, named_channels, groups, nodes, fast, .. } = self;
         world.is_driven = true;
         let obstacle = || skip::obstacle(&world).map(str::to_owned);
-        let skipped = (fast != Fast::Nothing).then(|| Skipped { obstacle: obstacle(), ..Skipped::default() });
+        let skipped = (!matches!(fast, Fast::Auto | Fast::Nothing))
+            .then(|| Skipped { obstacle: obstacle(), ..Skipped::default() });
         Driven {
             world: Arc::new(world),
             executor: Executor::new(nodes),

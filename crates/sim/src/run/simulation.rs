@@ -113,7 +113,11 @@ impl Simulation {
         }
         match self.fast {
             Fast::Steady(_) => skip::obstacle_to_any(&self.world),
-            Fast::Nothing | Fast::Recurring => skip::obstacle(&self.world),
+            Fast::Auto if !self.nodes.iter().any(Node::follows_program) => {
+                Some("a workload without programs")
+            }
+            Fast::Auto if self.world.is_lossy => Some("timers of flows that may lose packets"),
+            Fast::Auto | Fast::Nothing | Fast::Recurring => skip::obstacle(&self.world),
         }
     }
 
@@ -152,13 +156,17 @@ impl Simulation {
         observe: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
         sink: &mut dyn Sink,
     ) -> Result<Finished, RunError> {
+        let is_auto = self.fast == Fast::Auto;
         let skips = self.fast != Fast::Nothing;
         let obstacle = if skips { self.skips_nothing_because_of() } else { None };
         let wanted = (skips && obstacle.is_none()).then(|| match self.fast {
             Fast::Steady(steady) => {
-                Wanted { recurring: skip::obstacle(&self.world).is_none(), steady: Some(steady) }
+                let recurring = skip::obstacle(&self.world).is_none();
+                Wanted { recurring, beyond_timers: true, steady: Some(steady) }
             }
-            Fast::Nothing | Fast::Recurring => Wanted { recurring: true, steady: None },
+            Fast::Auto | Fast::Nothing | Fast::Recurring => {
+                Wanted { recurring: true, beyond_timers: !is_auto, steady: None }
+            }
         });
         let mut skipped =
             skips.then(|| Skipped { obstacle: obstacle.map(str::to_owned), ..Skipped::default() });
@@ -189,6 +197,8 @@ impl Simulation {
             let engine = Engine::new(Arc::clone(&world), nodes, setup);
             engine.expect("packets take time: the lookahead is never zero").run_observed(observe)
         };
+        // Who has not asked for it need not know that nothing was found.
+        let skipped = skipped.filter(|skipped| !is_auto || skipped.jumps > 0);
         drop(of_world);
         let engine::Division { epochs, work, longest } = run.division;
         let division = (threads > 1).then_some(Division { epochs, work, longest });
