@@ -142,7 +142,7 @@ bench-set-up: installed build
 # What large training jobs cost: 2,048 ranks with execution traces, and a step of a mixture of experts in SimAI's format; minutes.
 bench-jobs: build
 	$(PYTHON) benches/large_job.py
-	./target/release/netloom run benches/mixtral-step.toml --threads 1
+	./target/release/netloom run benches/mixtral-step.toml --threads 1 --set fast=false
 
 # What driven runs cost beside runs of the same flows from a list.
 bench-driven: installed library
