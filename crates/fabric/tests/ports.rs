@@ -273,8 +273,8 @@ fn a_header_does_not_find_waiting_what_begins_as_it_comes() {
     let options = FabricOptions { buffer: Some(Bytes(400)), ..options() };
     let queue = Queue::Trimming(Trimming::default());
     let fabric = Fabric { options, queue, ..Fabric::default() };
-    for is_unobserved in [false, true] {
-        let mut node = Node::new(&fabric, 1, vec![spec(0)]).unobserved(is_unobserved);
+    for hands_on_early in [false, true] {
+        let mut node = Node::new(&fabric, 1, vec![spec(0)]).handing_on_early(hands_on_early);
         node.put(ns(0), 0, data(0, 300));
         node.put(ns(1), 0, data(1, 250));
         node.put(ns(2), 0, ack(2));
@@ -282,7 +282,7 @@ fn a_header_does_not_find_waiting_what_begins_as_it_comes() {
         node.put(ns(300), 0, data(3, 250));
         node.advance(ns(10_000));
         let stats = node.ports.stats_of(0, ns(10_000));
-        assert_eq!((stats.trims, stats.max_queue), (1, 250 + 64), "{is_unobserved}");
+        assert_eq!((stats.trims, stats.max_queue), (1, 250 + 64), "{hands_on_early}");
     }
 }
 
