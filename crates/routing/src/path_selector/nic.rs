@@ -109,6 +109,10 @@ impl NicPathSelector {
     /// Whether a flow may send new packet `next` while `oldest` is the oldest one not acknowledged.
     #[inline]
     pub fn may_send(&self, flow: FlowRef, next: u32, oldest: u32) -> bool {
+        debug_assert!(
+            self.holds_back || self.may_send_by_granularity(flow, next, oldest),
+            "a kind that keeps flows from sending says so in its facts"
+        );
         !self.holds_back || self.may_send_by_granularity(flow, next, oldest)
     }
 
