@@ -527,7 +527,7 @@ struct Seen {
 
 /// Runs the arrivals, looking at all ports every `window` ns and at `looks`. Under credits, what leaves comes back as a credit
 /// 1500 ns after its transmission began, at the earliest.
-/// If it `hands_on_early`, nobody reads the loads of ports, and under flow control ports are told when the node's next event comes. If it `is_paced`, packets arrive
+/// With `hands_on_early`, what goes before all else is handed on early; under flow control, ports then know when the node's next event comes. If it `is_paced`, packets arrive
 /// at each port no faster than its link carries them.
 fn run(
     fabric: &Fabric,

@@ -21,7 +21,7 @@ use crate::settle::{Settled, settle};
 use crate::source::{Problem, Problems};
 use crate::transport::{self, read_transport};
 
-/// Whether it need not be written.
+/// Whether it is the default, which is not written.
 fn is_auto(fast: &Fast) -> bool {
     *fast == Fast::Auto
 }

@@ -89,6 +89,16 @@ impl Steady {
     }
 }
 
+impl Fast {
+    /// Whether the user has asked for something to be skipped: a run that cannot do that says so.
+    pub fn is_asked_for(self) -> bool {
+        match self {
+            Fast::Auto | Fast::Nothing => false,
+            Fast::Recurring | Fast::Steady(_) => true,
+        }
+    }
+}
+
 /// How [`Fast::Auto`] is written.
 const AUTO: &str = "auto";
 

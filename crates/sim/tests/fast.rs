@@ -603,7 +603,7 @@ fn programs_without_timers_are_skipped_by_default() {
     by_default(&marked, &collective);
 }
 
-/// What a search may cost at first is little for so many hosts, and a step lasts twice as long as it takes to settle.
+/// With so many hosts the initial budget of the search is spent before anything has recurred. At 400 Gb/s each step of the ring lasts only about twice as long as its transient.
 #[test]
 fn searches_that_cannot_be_paid_for_at_once_find_steps_that_are_the_same() {
     for rate in [200, 400].map(Rate::from_gbps) {

@@ -1,7 +1,6 @@
 //! What a run of flows does not have: refused where it would change what is measured, and else named as without effect.
 
 use netloom_routing::Spread;
-use netloom_sim::Fast;
 
 use super::problems::located;
 use crate::detail::Detail;
@@ -22,7 +21,7 @@ pub(super) fn check(scenario: &Scenario, document: &Node) -> Result<(), Problems
     let refuse = |section: &str, field: &str, message: &str| {
         Err(located(document, section, field, &format!("{message} {place}")).into())
     };
-    if !matches!(scenario.fast, Fast::Auto | Fast::Nothing) {
+    if scenario.fast.is_asked_for() {
         let why = match is_region {
             true => {
                 "expected false, as links have other rates for packets whenever flows beside them begin or end,"

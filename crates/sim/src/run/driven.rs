@@ -23,7 +23,6 @@ use netloom_units::{Bytes, Invalid, Time};
 use rustc_hash::FxHashMap;
 
 use self::executor::{Executor, Stop};
-use crate::config::Fast;
 use crate::host::event::FlowEvent;
 use crate::message::Message;
 use crate::run::collect::collect_all;
@@ -115,8 +114,7 @@ impl Simulation {
         let Simulation { mut world, measure, named_channels, groups, nodes, fast, .. } = self;
         world.is_driven = true;
         let obstacle = || skip::obstacle(&world).map(str::to_owned);
-        let skipped = (!matches!(fast, Fast::Auto | Fast::Nothing))
-            .then(|| Skipped { obstacle: obstacle(), ..Skipped::default() });
+        let skipped = fast.is_asked_for().then(|| Skipped { obstacle: obstacle(), ..Skipped::default() });
         Driven {
             world: Arc::new(world),
             executor: Executor::new(nodes),

@@ -156,7 +156,7 @@ impl Simulation {
         observe: &mut dyn FnMut(RunProgress) -> ControlFlow<()>,
         sink: &mut dyn Sink,
     ) -> Result<Finished, RunError> {
-        let is_auto = self.fast == Fast::Auto;
+        let is_asked_for = self.fast.is_asked_for();
         let skips = self.fast != Fast::Nothing;
         let obstacle = if skips { self.skips_nothing_because_of() } else { None };
         let wanted = (skips && obstacle.is_none()).then(|| match self.fast {
@@ -165,7 +165,7 @@ impl Simulation {
                 Wanted { recurring, beyond_timers: true, steady: Some(steady) }
             }
             Fast::Auto | Fast::Nothing | Fast::Recurring => {
-                Wanted { recurring: true, beyond_timers: !is_auto, steady: None }
+                Wanted { recurring: true, beyond_timers: is_asked_for, steady: None }
             }
         });
         let mut skipped =
@@ -197,8 +197,8 @@ impl Simulation {
             let engine = Engine::new(Arc::clone(&world), nodes, setup);
             engine.expect("packets take time: the lookahead is never zero").run_observed(observe)
         };
-        // Who has not asked for it need not know that nothing was found.
-        let skipped = skipped.filter(|skipped| !is_auto || skipped.jumps > 0);
+        // A search by default that finds nothing is not reported.
+        let skipped = skipped.filter(|skipped| is_asked_for || skipped.jumps > 0);
         drop(of_world);
         let engine::Division { epochs, work, longest } = run.division;
         let division = (threads > 1).then_some(Division { epochs, work, longest });
