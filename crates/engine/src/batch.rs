@@ -3,7 +3,7 @@
 use netloom_units::Time;
 
 use crate::local::LocalScheduler;
-use crate::model::{Batch, Due, Handler, Hint, Model, Scheduler, TIMER, Unhandled};
+use crate::model::{Batch, Due, Handler, Hint, Model, Scheduler, Unhandled};
 use crate::pending::CHUNK;
 use crate::sort::{Key, index};
 use crate::wheel::Event;
@@ -82,8 +82,9 @@ impl<M: Model, O: Ordered> Batch<M> for Events<'_, O, M::Payload> {
                 }
                 let Event { at, source, payload, node: hint } = &mut events[index];
                 if H::SETS_TIMERS {
-                    if scheduler.next_timer < *at {
-                        handle_timers(handler, scheduler, *at);
+                    // Few are due in the same instant.
+                    if scheduler.next_timer <= *at {
+                        handle_timers(handler, scheduler, Due { at: *at, source: *source });
                     }
                     scheduler.now = *at;
                 }
@@ -134,7 +135,7 @@ pub(crate) struct Timers<'t, P> {
 
 impl<M: Model> Batch<M> for Timers<'_, M::Payload> {
     fn run<H: Handler<M>>(self, handler: &mut H) {
-        handle_timers(handler, self.scheduler, self.before);
+        handle_timers(handler, self.scheduler, Due { at: self.before, source: 0 });
     }
 }
 
@@ -142,11 +143,12 @@ impl<M: Model> Batch<M> for Timers<'_, M::Payload> {
 fn handle_timers<M: Model>(
     handler: &mut impl Handler<M>,
     scheduler: &mut LocalScheduler<M::Payload>,
-    before: Time,
+    next: Due,
 ) {
-    while let Some((at, mut payload)) = scheduler.due_timer(before) {
+    while let Some((due, mut payload)) = scheduler.due_timer(next) {
+        let at = due.at;
         assert!(at >= scheduler.now, "the model set a timer for {at} when {} had passed", scheduler.now);
         scheduler.now = at;
-        handler.handle(Due { at, source: TIMER }, &mut payload, M::Hint::NONE, scheduler);
+        handler.handle(due, &mut payload, M::Hint::NONE, scheduler);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use netloom_units::Time;
 
 use crate::exchange::Outbox;
-use crate::model::{NodeIndex, Scheduler, TIMER, is_timer};
+use crate::model::{Due, NodeIndex, Scheduler, is_timer};
 use crate::pending::PrefetchCursor;
 use crate::wheel::{Event, Wheel};
 
@@ -30,13 +30,14 @@ pub(crate) struct CurrentNode {
 /// A timer that fires in the window in which it is set.
 pub(crate) struct BatchTimer<P> {
     at: Time,
+    source: u32,
     sequence: u64,
     payload: P,
 }
 
 impl<P> Ord for BatchTimer<P> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+        (self.at, self.source, self.sequence).cmp(&(other.at, other.source, other.sequence))
     }
 }
 impl<P> PartialOrd for BatchTimer<P> {
@@ -116,13 +117,17 @@ impl<P: Copy + Default> LocalScheduler<P> {
         self.wheel.prefetch(&mut self.prefetch);
     }
 
-    /// Takes out the next timer of the running batch.
+    /// Takes out the next timer of the running batch if it comes before what is due then.
     #[cold]
     #[inline(never)]
-    fn take_timer(&mut self) -> Option<(Time, P)> {
-        let Reverse(BatchTimer { at, payload, .. }) = self.batch_timers.pop()?;
+    fn take_timer(&mut self, before: Due) -> Option<(Due, P)> {
+        let Reverse(BatchTimer { at, source, .. }) = self.batch_timers.peek()?;
+        if (*at, *source) >= (before.at, before.source) {
+            return None;
+        }
+        let Reverse(BatchTimer { at, source, payload, .. }) = self.batch_timers.pop()?;
         self.next_timer = self.batch_timers.peek().map_or(Time::MAX, |Reverse(timer)| timer.at);
-        Some((at, payload))
+        Some((Due { at, source }, payload))
     }
 }
 
@@ -146,16 +151,22 @@ impl<P: Copy + Default> Scheduler<P> for LocalScheduler<P> {
         self.wheel.insert(at, node, || event(node));
     }
 
-    fn timer(&mut self, at: Time, payload: P) {
+    fn timer_from(&mut self, source: u32, at: Time, payload: P) {
+        debug_assert!(is_timer(source), "{source} is no timer's source");
         let CurrentNode { local, window_end } = self.current;
         if at < window_end {
             self.timer_sequence += 1;
             self.next_timer = self.next_timer.min(at);
-            self.batch_timers.push(Reverse(BatchTimer { at, sequence: self.timer_sequence, payload }));
+            self.batch_timers.push(Reverse(BatchTimer {
+                at,
+                source,
+                sequence: self.timer_sequence,
+                payload,
+            }));
         } else {
             self.timers += 1;
             let window = self.wheel.window_of_own(at);
-            self.wheel.insert_into(window, Event { at, source: TIMER, node: local, payload });
+            self.wheel.insert_into(window, Event { at, source, node: local, payload });
         }
     }
 
@@ -165,8 +176,8 @@ impl<P: Copy + Default> Scheduler<P> for LocalScheduler<P> {
     }
 
     #[inline]
-    fn due_timer(&mut self, before: Time) -> Option<(Time, P)> {
-        if self.next_timer < before { self.take_timer() } else { None }
+    fn due_timer(&mut self, before: Due) -> Option<(Due, P)> {
+        if self.next_timer <= before.at { self.take_timer(before) } else { None }
     }
 
     fn tally(&mut self, amount: u64) {

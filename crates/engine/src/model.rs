@@ -12,10 +12,16 @@ pub const TIMER: u32 = (1 << 30) - 1;
 /// beside those depends on where the run paused, and is not to be seen.
 pub const DRIVER: u32 = TIMER - 1;
 
+/// The first source under which a node sees timers that were set [in an order](Scheduler::timer_in_order): after every message of the same instant, and before all other timers. Sources of messages are smaller.
+pub const FIRST_TIMER: u32 = 3 << 28;
+
+/// How many places there are in that order.
+pub const PLACES: u32 = DRIVER - FIRST_TIMER;
+
 /// Whether this is the source of a timer, and not of a message.
 #[inline]
 pub(crate) fn is_timer(source: u32) -> bool {
-    source >= DRIVER
+    source >= FIRST_TIMER
 }
 
 /// When something is due, and whence it comes.
@@ -23,7 +29,7 @@ pub(crate) fn is_timer(source: u32) -> bool {
 pub struct Due {
     /// The instant.
     pub at: Time,
-    /// The number that the sender gave; [`TIMER`] if it is a timer of the node's own, [`DRIVER`] if it is one set from outside.
+    /// The number that the sender gave; for timers of the node's own [`TIMER`], or [`FIRST_TIMER`] and their place in the order; [`DRIVER`] for those set from outside.
     pub source: u32,
 }
 
@@ -61,7 +67,7 @@ pub trait Model: Send + Sync {
     /// Called once per node before time starts. May set timers and send messages, as of time zero.
     fn start(&self, node: &mut Self::Node, id: NodeIndex, out: &mut impl Scheduler<Self::Payload>);
 
-    /// A message or, with source [`TIMER`] or [`DRIVER`], a timer is due.
+    /// A message or, with a source from [`FIRST_TIMER`] on, a timer is due.
     ///
     /// The payload is the node's to change: what it forwards it can alter in place and copy once.
     fn handle(
@@ -214,7 +220,7 @@ impl<M: Model + ?Sized> Handler<M> for HandleEach<'_, M> {
 pub trait Scheduler<P> {
     /// Sends a message that reaches node `to` at `at`.
     ///
-    /// `source`, smaller than [`DRIVER`], orders messages that arrive at one node in the same instant; one source's messages keep the order
+    /// `source`, smaller than [`FIRST_TIMER`], orders messages that arrive at one node in the same instant; one source's messages keep the order
     /// in which they were sent. All messages of one source must come from one node.
     ///
     /// `at` must be at least one lookahead after whatever caused the message. The engine panics if it is not, as soon as that could
@@ -228,17 +234,29 @@ pub trait Scheduler<P> {
 
     /// Calls the node back at `at`: in [`Model::handle`] any instant from the one being handled on, in [`Model::advance`] any instant
     /// after the one that the node has come to. The engine panics at a timer whose instant has passed.
-    fn timer(&mut self, at: Time, payload: P);
+    ///
+    /// Timers of one instant come in the order in which they are set.
+    fn timer(&mut self, at: Time, payload: P) {
+        self.timer_from(TIMER, at, payload);
+    }
+
+    /// The same before all other timers of the instant, in the order of `place`, whenever each was set. From [`PLACES`] on all have the last one.
+    fn timer_in_order(&mut self, place: u32, at: Time, payload: P) {
+        self.timer_from(FIRST_TIMER + place.min(PLACES - 1), at, payload);
+    }
+
+    /// The same with the source under which the node is to see the timer.
+    fn timer_from(&mut self, source: u32, at: Time, payload: P);
 
     /// When the next of the node's timers is due that fires in the running window; `Time::MAX` if there is none. Nothing that happens
     /// inside the node at that instant or later may be done before the timer was handled.
     fn next_timer(&self) -> Time;
 
-    /// Takes out the next timer that fires in the running window, if it is due strictly before `before`.
+    /// Takes out the next timer that fires in the running window, if it comes before what is due then: strictly before its instant, or in it with a smaller source.
     ///
-    /// A node that, on a message, first catches up with what happened inside it since its last event may set timers that are due
-    /// before that message; it takes them out by this, and handles them, on its way.
-    fn due_timer(&mut self, before: Time) -> Option<(Time, P)>;
+    /// A node that, on a message or timer, first catches up with what happened inside it since its last event may set timers that come
+    /// before that; it takes them out by this, and handles them, on its way.
+    fn due_timer(&mut self, before: Due) -> Option<(Due, P)>;
 
     /// Adds to the run's progress count (finished flows, say), which [`Progress`](crate::Progress) reports.
     fn tally(&mut self, amount: u64);
@@ -251,12 +269,12 @@ pub trait Scheduler<P> {
 pub trait DynScheduler<P> {
     /// See [`Scheduler::send`].
     fn send(&mut self, to: NodeIndex, source: u32, at: Time, payload: P);
-    /// See [`Scheduler::timer`].
-    fn timer(&mut self, at: Time, payload: P);
+    /// See [`Scheduler::timer_from`].
+    fn timer_from(&mut self, source: u32, at: Time, payload: P);
     /// See [`Scheduler::next_timer`].
     fn next_timer(&self) -> Time;
     /// See [`Scheduler::due_timer`].
-    fn due_timer(&mut self, before: Time) -> Option<(Time, P)>;
+    fn due_timer(&mut self, before: Due) -> Option<(Due, P)>;
     /// See [`Scheduler::tally`].
     fn tally(&mut self, amount: u64);
     /// See [`Scheduler::report`].
@@ -268,15 +286,15 @@ impl<P, S: Scheduler<P>> DynScheduler<P> for S {
         Scheduler::send(self, to, source, at, payload);
     }
 
-    fn timer(&mut self, at: Time, payload: P) {
-        Scheduler::timer(self, at, payload);
+    fn timer_from(&mut self, source: u32, at: Time, payload: P) {
+        Scheduler::timer_from(self, source, at, payload);
     }
 
     fn next_timer(&self) -> Time {
         Scheduler::next_timer(self)
     }
 
-    fn due_timer(&mut self, before: Time) -> Option<(Time, P)> {
+    fn due_timer(&mut self, before: Due) -> Option<(Due, P)> {
         Scheduler::due_timer(self, before)
     }
 
@@ -298,15 +316,15 @@ impl<P> Scheduler<P> for AnyScheduler<'_, P> {
         self.0.send(to, source, at, make());
     }
 
-    fn timer(&mut self, at: Time, payload: P) {
-        self.0.timer(at, payload);
+    fn timer_from(&mut self, source: u32, at: Time, payload: P) {
+        self.0.timer_from(source, at, payload);
     }
 
     fn next_timer(&self) -> Time {
         self.0.next_timer()
     }
 
-    fn due_timer(&mut self, before: Time) -> Option<(Time, P)> {
+    fn due_timer(&mut self, before: Due) -> Option<(Due, P)> {
         self.0.due_timer(before)
     }
 

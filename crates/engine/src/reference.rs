@@ -299,9 +299,9 @@ impl<P: Copy> Scheduler<P> for EventList<P> {
         self.push(at, to, source, make());
     }
 
-    fn timer(&mut self, at: Time, payload: P) {
+    fn timer_from(&mut self, source: u32, at: Time, payload: P) {
         assert!(at >= self.now, "the model set a timer for {at} when {} had passed", self.now);
-        self.push(at, self.node, TIMER, payload);
+        self.push(at, self.node, source, payload);
     }
 
     /// Timers are events like all others here: nothing is ever done ahead of them.
@@ -309,7 +309,7 @@ impl<P: Copy> Scheduler<P> for EventList<P> {
         Time::MAX
     }
 
-    fn due_timer(&mut self, _: Time) -> Option<(Time, P)> {
+    fn due_timer(&mut self, _: Due) -> Option<(Due, P)> {
         None
     }
 

@@ -104,7 +104,7 @@ impl Model for Toss {
         note: &mut Note,
         out: &mut impl Scheduler<Note>,
     ) {
-        self.catch_up(node, id, at, out);
+        self.catch_up(node, id, Due { at, source }, out);
         match *note {
             Note::Token(token) => {
                 assert!(source == TIMER || source == DRIVER || source < NODES);
@@ -163,7 +163,10 @@ impl Model for Toss {
                 out.send(to, id, node.free_at + takes, Note::Token(token + 1_000_000));
             }
             if let Some(&delay) = ALARMS.get(node.random.random_range(0..2 * ALARMS.len())) {
-                out.timer(start + Time(delay), Note::Alarm(token));
+                match token % 4 {
+                    0 => out.timer(start + Time(delay), Note::Alarm(token)),
+                    place => out.timer_in_order(place, start + Time(delay), Note::Alarm(token)),
+                }
             }
         }
         None
@@ -176,11 +179,11 @@ impl Toss {
     }
 
     /// Does what happened inside a node before `now`, with the timers that this sets.
-    fn catch_up(&self, node: &mut Server, id: NodeIndex, now: Time, out: &mut impl Scheduler<Note>) {
-        self.advance(node, id, now, out);
-        while let Some((at, mut alarm)) = out.due_timer(now) {
-            self.handle(node, id, Due { at, source: TIMER }, &mut alarm, out);
-            self.advance(node, id, now, out);
+    fn catch_up(&self, node: &mut Server, id: NodeIndex, now: Due, out: &mut impl Scheduler<Note>) {
+        self.advance(node, id, now.at, out);
+        while let Some((due, mut alarm)) = out.due_timer(now) {
+            self.handle(node, id, due, &mut alarm, out);
+            self.advance(node, id, now.at, out);
         }
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn head() -> Map<String, Value> {
     });
     let steady = Steady::json_schema(&mut SchemaGenerator::default()).to_value();
     let fast = json!({
-        "description": "Whether to skip parts of the run that exactly repeat earlier parts. The outcome is the same. \"auto\": in runs of programs, such as collectives and training steps, while no flow has a timer set. A table: what is steady without repeating is skipped, too, at an error that is measured in the run.",
+        "description": "Whether to skip parts of the run that exactly repeat earlier parts. The outcome is the same. \"auto\": in runs of programs, such as collectives and training steps. A table: what is steady without repeating is skipped, too, at an error that is measured in the run.",
         "anyOf": [{ "enum": ["auto"] }, { "type": "boolean" }, steady], "default": Fast::default(),
     });
     let detail = json!({

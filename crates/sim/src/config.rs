@@ -36,7 +36,7 @@ pub struct SimConfig {
 /// What of a run is skipped. Written as `"auto"`, `true`, `false` or the table of [`Steady`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Fast {
-    /// What recurs, in runs of programs, as long as no timer of a flow is set: nothing is open about the outcome then.
+    /// What recurs, in runs of programs, with the same outcome: there the search mostly pays.
     #[default]
     Auto,
     /// Nothing.

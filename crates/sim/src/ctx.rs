@@ -52,6 +52,12 @@ impl<'a, S: Scheduler<Message>> Ctx<'a, S> {
         self.out.timer(at, message);
     }
 
+    /// The same before all other timers of the instant, in the order of `place`.
+    #[inline(always)]
+    pub(crate) fn timer_in_order(&mut self, place: u32, at: Time, message: Message) {
+        self.out.timer_in_order(place, at, message);
+    }
+
     /// The channels that begin at the node.
     #[inline(always)]
     pub(crate) fn wire(&mut self) -> Channels<'_, S> {

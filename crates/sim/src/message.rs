@@ -1,6 +1,6 @@
 //! What travels between nodes, what nodes set timers for, and the channels that packets leave by.
 
-use netloom_engine::Scheduler;
+use netloom_engine::{DRIVER, Due, FIRST_TIMER, PLACES, Scheduler};
 use netloom_fabric::{Credit, Departure, Packet, Wire};
 use netloom_topology::PortId;
 use netloom_units::recurrence::Walk;
@@ -45,6 +45,17 @@ pub(crate) enum Message {
 }
 
 impl Message {
+    /// A place among what is due at one instant: behind all that comes before this, if it is one of a host's.
+    pub(crate) fn due(&self, at: Time) -> Due {
+        let source = match self {
+            Message::Packet(_) | Message::Grant(_) => 0,
+            Message::FlowTimer { slot, .. } => FIRST_TIMER + slot.min(&(PLACES - 1)),
+            // Those that come from outside, or behind what has been set before them.
+            _ => DRIVER,
+        };
+        Due { at, source }
+    }
+
     /// Whether it is due at an instant that the workload or the network has set, rather than some time after something.
     pub(crate) fn is_at_a_fixed_time(&self) -> bool {
         use Message::{Link, Order, Part, Start, Wake};

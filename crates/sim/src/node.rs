@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use netloom_engine::{
-    Batch, DRIVER, Due, DynScheduler, Handler, Hint, Model, NodeIndex, Scheduler, Unhandled,
+    Batch, Due, DynScheduler, FIRST_TIMER, Handler, Hint, Model, NodeIndex, Scheduler, Unhandled,
 };
 use netloom_fabric::{
     Accounting, Anything, CreditsOfQueues, PacedPfc, PacedPfcShared, Packet, PlainCredits, PlainPfc,
@@ -455,7 +455,7 @@ impl Handler<World> for AtHost<'_> {
         _: NextHopHint,
         out: &mut impl Scheduler<Message>,
     ) {
-        debug_assert!(source >= DRIVER || matches!(message, Message::Packet(_) | Message::Grant(_)));
+        debug_assert!(source >= FIRST_TIMER || matches!(message, Message::Packet(_) | Message::Grant(_)));
         self.host.handle_in_batch(&mut Ctx::new(self.world, self.id, at, out), message);
     }
 }

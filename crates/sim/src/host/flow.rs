@@ -44,7 +44,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Sets the timer if it must fire earlier than it would. One that fires too early is set again then.
+    /// Sets the timer if it must fire earlier than it would. One that fires too early is set again then, which must make no difference: so timers of one instant come in the order of slots, not in that of setting.
     #[inline(always)]
     pub(crate) fn arm(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32) {
         if self.sender.has_deadlines()
@@ -52,7 +52,8 @@ impl Flow {
             && let Some(deadline) = self.sender.deadline_before(&ctx.world.transport, self.timer)
         {
             self.timer = deadline.max(ctx.now);
-            ctx.timer(self.timer, Message::FlowTimer { slot, flow: self.at.key.flow });
+            let message = Message::FlowTimer { slot, flow: self.at.key.flow };
+            ctx.timer_in_order(slot, self.timer, message);
         }
     }
 

@@ -60,8 +60,8 @@ impl Host {
     pub(crate) fn catch_up(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
         self.advance_by_instants(ctx);
         // What has left by now may have set timers that come before this message.
-        while let Some((at, timer)) = ctx.out.due_timer(ctx.now) {
-            self.handle(&mut ctx.at(at), &timer);
+        while let Some((due, timer)) = ctx.out.due_timer(message.due(ctx.now)) {
+            self.handle(&mut ctx.at(due.at), &timer);
             self.advance(ctx);
         }
         if let (Some(sampler), Message::Packet(packet)) = (&mut self.sampler, message) {

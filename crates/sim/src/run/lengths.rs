@@ -1,9 +1,10 @@
 //! Whether packets can count the channels that they cross, and messages name them.
 
-use netloom_engine::DRIVER;
+use netloom_engine::FIRST_TIMER;
 use netloom_fabric::Trail;
 use netloom_topology::{Network, NodeId};
 
+use crate::message::BESIDE;
 use crate::run::error::SimError;
 
 /// Refuses networks in which a route may be longer than [packets can count](Trail::MOST_HOPS).
@@ -27,13 +28,16 @@ pub(crate) fn check_lengths(network: &Network) -> Result<(), SimError> {
     Err(SimError::TooFar(format!("{expected}, found ones between which routes may cross up to {bound}")))
 }
 
-/// Refuses networks with more channels than messages of the engine can say that they came by.
+/// How many channels messages of the engine can say that they came by, or [beside](BESIDE) what crosses these.
+const MOST_CHANNELS: u32 = FIRST_TIMER - BESIDE;
+
+/// Refuses networks with more channels than that.
 pub(crate) fn check_channels(channels: u32) -> Result<(), SimError> {
-    if channels <= DRIVER {
+    if channels <= MOST_CHANNELS {
         return Ok(());
     }
     Err(SimError::TooLarge(format!(
-        "expected at most {DRIVER} channels, two for each link, found {channels}"
+        "expected at most {MOST_CHANNELS} channels, two for each link, found {channels}"
     )))
 }
 
@@ -87,13 +91,13 @@ mod tests {
     }
 
     #[test]
-    fn channels_have_names_of_thirty_bits_and_timers_one_of_these() {
-        let most = (1 << 30) - 2;
+    fn channels_have_names_of_twenty_eight_bits() {
+        let most = 1 << 28;
         assert_eq!(check_channels(most), Ok(()));
         let refused = check_channels(most + 1).unwrap_err().to_string();
         assert_eq!(
             refused,
-            "topology: expected at most 1073741822 channels, two for each link, found 1073741823"
+            "topology: expected at most 268435456 channels, two for each link, found 268435457"
         );
     }
 

@@ -116,7 +116,6 @@ impl Simulation {
             Fast::Auto if !self.nodes.iter().any(Node::follows_program) => {
                 Some("a workload without programs")
             }
-            Fast::Auto if self.world.is_lossy => Some("timers of flows that may lose packets"),
             Fast::Auto | Fast::Nothing | Fast::Recurring => skip::obstacle(&self.world),
         }
     }
@@ -162,11 +161,9 @@ impl Simulation {
         let wanted = (skips && obstacle.is_none()).then(|| match self.fast {
             Fast::Steady(steady) => {
                 let recurring = skip::obstacle(&self.world).is_none();
-                Wanted { recurring, beyond_timers: true, steady: Some(steady) }
+                Wanted { recurring, steady: Some(steady) }
             }
-            Fast::Auto | Fast::Nothing | Fast::Recurring => {
-                Wanted { recurring: true, beyond_timers: is_asked_for, steady: None }
-            }
+            Fast::Auto | Fast::Nothing | Fast::Recurring => Wanted { recurring: true, steady: None },
         });
         let mut skipped =
             skips.then(|| Skipped { obstacle: obstacle.map(str::to_owned), ..Skipped::default() });

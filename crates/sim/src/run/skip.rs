@@ -131,8 +131,6 @@ pub(crate) fn obstacle_to_any(world: &World) -> Option<&'static str> {
 pub(crate) struct Wanted {
     /// What recurs.
     pub(crate) recurring: bool,
-    /// Also while timers of flows are set. Two of one host that expire in the same picosecond may change places, as they are set again by when they have expired too early.
-    pub(crate) beyond_timers: bool,
     /// And what is steady.
     pub(crate) steady: Option<Steady>,
 }
@@ -146,7 +144,6 @@ pub(crate) fn run(
     observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> (Run<Node, Message>, Skipped, Option<SteadySkipped>) {
     let mut search = Search::new(&setup, nodes.len());
-    search.limits.beyond_timers = wanted.beyond_timers;
     if !wanted.recurring {
         search.next = END_OF_TIME;
     }
@@ -156,9 +153,9 @@ pub(crate) fn run(
     let mut session = session.expect("packets take time: the lookahead is never zero");
     loop {
         let next = steady.as_ref().map_or(search.next, |steady| steady.next.min(search.next));
-        session.run(next.min(search.limits.end), &mut *observe);
+        session.run(next.min(search.end), &mut *observe);
         let now = session.reached();
-        if session.is_stopped() || session.is_done() || now >= search.limits.end {
+        if session.is_stopped() || session.is_done() || now >= search.end {
             break;
         }
         if now >= search.next {
@@ -171,7 +168,7 @@ pub(crate) fn run(
             }
         }
         if let Some(steady) = steady.as_mut().filter(|steady| session.reached() >= steady.next)
-            && let Some(jump) = steady.step(world, &mut session, search.limits.end)
+            && let Some(jump) = steady.step(world, &mut session, search.end)
         {
             search.note_steady(now, &jump, wanted.recurring);
         }
@@ -251,7 +248,8 @@ struct Noted {
 /// The search for a state that recurs.
 struct Search {
     lookahead: Time,
-    limits: Limits,
+    /// When the run ends at the latest.
+    end: Time,
     /// What a pause costs by itself, in messages handled.
     pause_cost: u64,
     /// Where the run pauses next.
@@ -283,7 +281,7 @@ impl Search {
         let gap = setup.lookahead * FIRST_GAP;
         Search {
             lookahead: setup.lookahead,
-            limits: Limits { end: setup.until.min(END_OF_TIME), beyond_timers: true },
+            end: setup.until.min(END_OF_TIME),
             pause_cost: pause_cost(nodes),
             next: gap,
             gap,
@@ -304,8 +302,8 @@ impl Search {
     /// What is steady was jumped over while the clock of the network stood still: what is due at a fixed time has come nearer, and no noted state is one of this run any more.
     fn note_steady(&mut self, now: Time, jump: &Jump, goes_on: bool) {
         self.note_jump(jump.time, jump.packet_hops);
-        if self.limits.end < END_OF_TIME {
-            self.limits.end = self.limits.end - jump.time;
+        if self.end < END_OF_TIME {
+            self.end = self.end - jump.time;
         }
         if goes_on {
             (self.stage, self.steps) = (Stage::Rest, Steps::default());
@@ -417,7 +415,7 @@ impl Search {
         let known = now + self.lookahead;
         match first {
             Some(first) if first == now => {
-                let (time, hops) = self.steps.look(world, session, self.limits, &mut self.spent);
+                let (time, hops) = self.steps.look(world, session, self.end, &mut self.spent);
                 if hops > 0 {
                     self.note_jump(time, hops);
                     self.gap = self.lookahead * FIRST_GAP;
@@ -519,7 +517,7 @@ impl Search {
             self.spent += cost;
             if noted.walk.recurs() && noted.tally == tally {
                 self.spent += self.pause_cost;
-                return match foreseen(&noted.walk, &session.pending(nodes), now, self.limits) {
+                return match foreseen(&noted.walk, &session.pending(nodes), now, self.end) {
                     0 => self.give_up(now),
                     periods => self.jump(world, session, periods),
                 };
@@ -657,24 +655,12 @@ fn stays(message: &Message, walk: &Walk) -> bool {
     message.is_at_a_fixed_time() && !recurs
 }
 
-/// How far a run may be skipped.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    /// When it ends at the latest.
-    pub(super) end: Time,
-    /// Whether timers of flows may be set.
-    pub(super) beyond_timers: bool,
-}
-
-/// How many more periods are the same as the last one.
-pub(super) fn foreseen(walk: &Walk, pending: &[Pending<Message>], now: Time, limits: Limits) -> u64 {
-    if !limits.beyond_timers && pending.iter().any(|event| is_alarm(&event.payload)) {
-        return 0;
-    }
+/// How many more periods are the same as the last one, in a run that ends at `end`.
+pub(super) fn foreseen(walk: &Walk, pending: &[Pending<Message>], now: Time, end: Time) -> u64 {
     // What is due at a fixed time comes after everything that is in flight then.
     let moving = pending.iter().filter(|event| !is_alarm(&event.payload) && !stays(&event.payload, walk));
     let last = moving.map(|event| event.due.at).max().unwrap_or(now).max(now);
-    let until = walk.until().min(limits.end);
+    let until = walk.until().min(end);
     let time = until.saturating_sub(last).saturating_sub(Time(1));
     walk.periods().min(time.0.checked_div(walk.period().0).unwrap_or(0))
 }

@@ -14,7 +14,7 @@ use rustc_hash::FxHashSet;
 use crate::message::Message;
 use crate::node::Node;
 use crate::path::labels;
-use crate::run::skip::{Limits, foreseen, moved, pass};
+use crate::run::skip::{foreseen, moved, pass};
 use crate::world::World;
 
 /// Two hosts of which one sends messages to the other.
@@ -97,7 +97,7 @@ impl Steps {
         &mut self,
         world: &World,
         session: &mut Session<World>,
-        limits: Limits,
+        end: Time,
         spent: &mut u64,
     ) -> (Time, u64) {
         let nothing = (Time::ZERO, 0);
@@ -113,7 +113,7 @@ impl Steps {
             *spent += pass((world, session), &nodes, &mut noted.walk).cost;
             // What has been handed in is not there any more to be handed in again.
             if noted.walk.recurs() && noted.handed_in == handed_in(world) && takes_one_path(world, session) {
-                let periods = foreseen(&noted.walk, &session.pending(nodes.iter().copied()), now, limits);
+                let periods = foreseen(&noted.walk, &session.pending(nodes.iter().copied()), now, end);
                 if periods > 0 {
                     return self.jump(world, session, periods);
                 }

@@ -11,7 +11,7 @@ pub(crate) mod nic_choice;
 pub(crate) mod nic_timers;
 pub(crate) mod recur;
 
-use netloom_engine::{AnyScheduler, DynScheduler, Scheduler};
+use netloom_engine::{AnyScheduler, Due, DynScheduler, Scheduler, TIMER};
 use netloom_fabric::Packet;
 use netloom_routing::FlowKey;
 use netloom_topology::HostId;
@@ -131,10 +131,10 @@ impl Server {
         }
         self.upcoming = self.work.next_timed();
         if self.work.is_program() {
-            ctx.out.timer(Time::ZERO, Message::Start);
+            ctx.out.timer_from(TIMER, Time::ZERO, Message::Start);
         }
         if let Some(job) = &self.upcoming {
-            ctx.out.timer(job.start, Message::Start);
+            ctx.out.timer_from(TIMER, job.start, Message::Start);
         }
     }
 
@@ -176,8 +176,8 @@ impl Server {
             let out = &mut AnyScheduler(&mut AtNic { engine: &mut *ctx.out, timers, rail });
             let ctx = &mut Ctx::new(ctx.world, *id, ctx.now, out);
             let mut then = host.advance(ctx);
-            while let Some((at, timer)) = Scheduler::due_timer(ctx.out, ctx.now) {
-                host.handle(&mut ctx.at(at), &timer);
+            while let Some((due, timer)) = Scheduler::due_timer(ctx.out, Due { at: ctx.now, source }) {
+                host.handle(&mut ctx.at(due.at), &timer);
                 then = host.advance(ctx);
             }
             *next = then.unwrap_or(Time::MAX);
@@ -244,7 +244,7 @@ impl Server {
         }
         while let Some(job) = self.upcoming {
             if job.start > ctx.clock() {
-                ctx.out.timer(ctx.world.instant(job.start), Message::Start);
+                ctx.out.timer_from(TIMER, ctx.world.instant(job.start), Message::Start);
                 break;
             }
             self.next_message += self.work.take_skipped();
@@ -379,7 +379,7 @@ impl Server {
                 Action::Wake { at, op } => {
                     let at = ctx.world.instant(at);
                     self.calculations.begin(ctx.world, at, op);
-                    ctx.out.timer(at, Message::Wake);
+                    ctx.out.timer_from(TIMER, at, Message::Wake);
                 }
                 Action::Send { dst, bytes, number, class, group, nic } => {
                     let job = Job { group, class, ..Job::new(dst, bytes, ctx.clock()) };

@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use netloom_engine::{DynScheduler, NodeIndex};
+use netloom_engine::{Due, DynScheduler, FIRST_TIMER, NodeIndex, PLACES};
 use netloom_units::Time;
 
 use crate::message::Message;
 
-/// The timers of a NIC, in order of time and of setting.
+/// The timers of a NIC, in order of time, source and setting.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     pub(crate) waiting: BinaryHeap<Timer>,
@@ -18,14 +18,15 @@ pub(crate) struct Timers {
 #[derive(Debug)]
 pub(crate) struct Timer {
     pub(crate) at: Time,
+    pub(crate) source: u32,
     pub(crate) order: u64,
     pub(crate) message: Message,
 }
 
 impl Timer {
     /// The heap's greatest is the first.
-    fn key(&self) -> Reverse<(Time, u64)> {
-        Reverse((self.at, self.order))
+    fn key(&self) -> Reverse<(Time, u32, u64)> {
+        Reverse((self.at, self.source, self.order))
     }
 }
 
@@ -56,15 +57,23 @@ pub(crate) struct AtNic<'a> {
     pub(crate) rail: u32,
 }
 
+impl AtNic<'_> {
+    /// What a source of the NIC is to the engine: timers that come in an order do so NIC by NIC.
+    fn source(&self, source: u32) -> u32 {
+        let is_in_order = (FIRST_TIMER..FIRST_TIMER + PLACES).contains(&source);
+        if is_in_order { FIRST_TIMER + self.rail } else { source }
+    }
+}
+
 impl DynScheduler<Message> for AtNic<'_> {
     fn send(&mut self, to: NodeIndex, source: u32, at: Time, message: Message) {
         self.engine.send(to, source, at, message);
     }
 
-    fn timer(&mut self, at: Time, message: Message) {
+    fn timer_from(&mut self, source: u32, at: Time, message: Message) {
         self.timers.set += 1;
-        self.timers.waiting.push(Timer { at, order: self.timers.set, message });
-        self.engine.timer(at, Message::Nic { rail: self.rail });
+        self.timers.waiting.push(Timer { at, source, order: self.timers.set, message });
+        self.engine.timer_from(self.source(source), at, Message::Nic { rail: self.rail });
     }
 
     /// That of any NIC: none may go beyond it.
@@ -73,9 +82,10 @@ impl DynScheduler<Message> for AtNic<'_> {
     }
 
     /// Only a NIC that has just caught up can have set timers that come before what is being handled, so they are its own.
-    fn due_timer(&mut self, before: Time) -> Option<(Time, Message)> {
-        let (at, _) = self.engine.due_timer(before)?;
-        self.timers.waiting.pop().map(|timer| (at, timer.message))
+    fn due_timer(&mut self, before: Due) -> Option<(Due, Message)> {
+        let (due, message) = self.engine.due_timer(Due { source: self.source(before.source), ..before })?;
+        debug_assert!(matches!(message, Message::Nic { rail } if rail == self.rail), "a timer of this NIC");
+        self.timers.waiting.pop().map(|timer| (due, timer.message))
     }
 
     fn tally(&mut self, amount: u64) {
