@@ -136,6 +136,13 @@ impl<M: Model> Session<M> {
         self.team.pending(&nodes).into_iter().map(pending).collect()
     }
 
+    /// Shows all that is pending for all nodes, in no particular order.
+    pub fn look_at_pending(&self, mut each: impl FnMut(NodeIndex, Due, &M::Payload)) {
+        self.team.look_at_pending(|node, event| {
+            each(node, Due { at: event.at, source: event.source }, &event.payload);
+        });
+    }
+
     /// How many nodes there are.
     pub fn nodes(&self) -> NodeIndex {
         self.team.nodes()

@@ -409,21 +409,44 @@ impl<M: Model> Team<M> {
         far.sort_by_key(|&(node, _)| node);
         let busy: Vec<Vec<u64>> =
             self.workers.iter().map(|worker| worker.scheduler.wheel.busy().collect()).collect();
-        let mut events = Vec::new();
+        let mut count = 0;
+        if nodes.len() > FEW_NODES {
+            self.look_at_pending(|node, _| count += usize::from(is_asked(node)));
+        }
+        let mut events = Vec::with_capacity(count);
+        let (mut of_node, mut order) = (Vec::new(), Vec::new());
         for &node in nodes {
             let NodeLocation { partition, local } = self.locations[node as usize];
-            let first = events.len();
             let wheel = &self.workers[partition as usize].scheduler.wheel;
+            of_node.clear();
             for &window in &busy[partition as usize] {
-                wheel.look_at(window, local, |event| events.push(Event { node, ..*event }));
+                wheel.look_at(window, local, |event| of_node.push(*event));
             }
-            let of_node =
+            let far_ahead =
                 far[far.partition_point(|&(of, _)| of < node)..].iter().take_while(|&&(of, _)| of == node);
-            events.extend(of_node.map(|&(_, event)| Event { node, ..*event }));
-            // Stable: one source's events of an instant are in one inbox.
-            events[first..].sort_by_key(|event| (event.at, event.source));
+            of_node.extend(far_ahead.map(|&(_, event)| *event));
+            // Not the events themselves, which are large. One source's events of an instant are in one inbox.
+            order.clear();
+            order.extend((0u32..).zip(&of_node).map(|(index, event)| {
+                u128::from(event.at.0) << 64 | u128::from(event.source) << 32 | u128::from(index)
+            }));
+            order.sort_unstable();
+            let index = |&key: &u128| (key & u128::from(u32::MAX)) as usize;
+            events.extend(order.iter().map(|key| Event { node, ..of_node[index(key)] }));
         }
         events
+    }
+
+    /// Shows all that is pending for all nodes between two runs: the node and the event, in no particular order.
+    pub(crate) fn look_at_pending(&self, mut each: impl FnMut(NodeIndex, &Event<P<M>>)) {
+        for Worker { scheduler, ids, .. } in &self.workers {
+            for window in scheduler.wheel.busy() {
+                for (local, &node) in (0..).zip(ids) {
+                    scheduler.wheel.look_at(window, local, |event| each(node, event));
+                }
+            }
+            scheduler.wheel.far_ahead().for_each(|event| each(ids[event.node as usize], event));
+        }
     }
 
     /// Shows a node, which is brought to the instant to which all has been run, so that its state depends on no window.

@@ -111,6 +111,12 @@ impl Walk {
         Walk { has_successors: true, ..self }
     }
 
+    /// The same, with room for that many numbers.
+    pub fn with_room(mut self, numbers: usize) -> Self {
+        self.noted.reserve(numbers);
+        self
+    }
+
     /// Whether flows may be succeeded by others: then what decides which ones begin is part of the state.
     pub fn has_successors(&self) -> bool {
         self.has_successors

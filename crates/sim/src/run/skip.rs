@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use netloom_engine::{END_OF_TIME, Pending, Progress, Run, Session, Setup};
+use netloom_engine::{Due, END_OF_TIME, Pending, Progress, Run, Session, Setup};
 use netloom_fabric::{Packet, PacketKind};
 use netloom_record::{Skipped, SteadySkipped};
 use netloom_transport::{PathFacts, Sender};
@@ -272,6 +272,8 @@ struct Search {
     spent: u64,
     spent_idle: u64,
     skipped: Skipped,
+    /// How many numbers there were in the last state of everything that was noted.
+    numbers: usize,
     /// The search for steps that are the same.
     steps: Steps,
 }
@@ -295,6 +297,7 @@ impl Search {
             spent: 0,
             spent_idle: 0,
             skipped: Skipped::default(),
+            numbers: 0,
             steps: Steps::default(),
         }
     }
@@ -357,11 +360,11 @@ impl Search {
         let (reference, pending) = match self.stage {
             Stage::Step { pair, at } => return self.await_step(world, session, (pair, at)),
             Stage::Rest => {
-                let pending = session.pending(0..session.nodes());
-                let Some((reference, left)) = longest(world, session, &pending) else {
-                    return self.idle(session, &pending);
+                let Coming { data, events, first, .. } = Coming::of(world, session);
+                let Some((reference, left)) = longest(session, data) else {
+                    return self.idle(session, (events, first));
                 };
-                self.spent += u64::from(session.nodes()) + pending.len() as u64;
+                self.spent += u64::from(session.nodes()) + events;
                 self.idle_since = None;
                 if left < FEWEST {
                     self.settling = Time::ZERO;
@@ -423,7 +426,7 @@ impl Search {
             }
             None => {
                 if !pending.iter().any(|event| is_of_data(&event.payload))
-                    && let Some(first) = self.idle_until(session)
+                    && let Some(first) = self.idle_until(world, session)
                 {
                     self.stage = Stage::Step { pair, at: first };
                     return self.next = first + self.lookahead;
@@ -447,11 +450,10 @@ impl Search {
     }
 
     /// When something happens next, if no data are on their way anywhere.
-    fn idle_until(&mut self, session: &mut Session<World>) -> Option<Time> {
-        let pending = session.pending(0..session.nodes());
-        self.spent += u64::from(session.nodes()) + pending.len() as u64;
-        let is_idle = !pending.iter().any(|event| is_of_data(&event.payload));
-        pending.iter().map(|event| event.due.at).min().filter(|_| is_idle)
+    fn idle_until(&mut self, world: &World, session: &Session<World>) -> Option<Time> {
+        let Coming { has_data, events, first, .. } = Coming::of(world, session);
+        self.spent += u64::from(session.nodes()) + events;
+        first.filter(|_| !has_data)
     }
 
     /// Compares few nodes at a mark.
@@ -517,7 +519,7 @@ impl Search {
             self.spent += cost;
             if noted.walk.recurs() && noted.tally == tally {
                 self.spent += self.pause_cost;
-                return match foreseen(&noted.walk, &session.pending(nodes), now, self.end) {
+                return match foreseen(&noted.walk, session, self.end) {
                     0 => self.give_up(now),
                     periods => self.jump(world, session, periods),
                 };
@@ -539,8 +541,9 @@ impl Search {
                 return;
             }
         }
-        let mut walk = Walk::note(now);
+        let mut walk = Walk::note(now).with_room(self.numbers);
         self.spent += pass((world, session), &nodes, &mut walk).cost;
+        self.numbers = walk.passed_by();
         let refusal = walk.refusal();
         *noted = Some(Noted { at: now, walk, messages, tally });
         if let Some(what) = refusal {
@@ -592,16 +595,16 @@ impl Search {
     }
 
     /// No data arrive: what comes then may recur however little has before.
-    fn idle(&mut self, session: &Session<World>, pending: &[Pending<Message>]) {
+    fn idle(&mut self, session: &Session<World>, (events, first): (u64, Option<Time>)) {
         let now = session.reached();
         // This pause is charged to the other account.
         self.spent -= self.pause_cost;
-        self.spent_idle += self.pause_cost + u64::from(session.nodes()) + pending.len() as u64;
+        self.spent_idle += self.pause_cost + u64::from(session.nodes()) + events;
         if self.spent_idle > IDLE_CREDIT + self.earned(session) {
             return self.give_up(now);
         }
         let since = *self.idle_since.get_or_insert(now);
-        let first = pending.iter().map(|event| event.due.at).min().unwrap_or(now);
+        let first = first.unwrap_or(now);
         self.gap = self.lookahead * FIRST_GAP;
         self.next = first.max(now + Time((now - since).0 / IDLE_SHARE)).saturating_add(self.gap);
         self.from = None;
@@ -616,25 +619,44 @@ impl Search {
 }
 
 /// Among the flows whose data packets arrive, the one that goes on for longest, and how many packets it has left to send; the first to arrive, if there are several.
-fn longest(
-    world: &World,
-    session: &mut Session<World>,
-    pending: &[Pending<Message>],
-) -> Option<(Reference, u32)> {
-    let mut best = None;
-    for &Pending { node, due, payload } in pending {
-        if let Message::Packet(Packet { kind: PacketKind::Data, src, dst, flow, slot, .. }) = payload
-            && world.node(dst) == node
-        {
-            let sender = world.node(src);
-            let left = session.node(sender).left_of((src, flow), slot).unwrap_or(0);
-            let key = (Reverse(left), due.at, due.source);
-            if best.as_ref().is_none_or(|(least, _)| key < *least) {
-                best = Some((key, Reference { node, sender, src, flow }));
+fn longest(session: &mut Session<World>, data: Vec<(Due, Reference, u32)>) -> Option<(Reference, u32)> {
+    let with_left = data.into_iter().map(|(due, reference, slot)| {
+        let Reference { sender, src, flow, .. } = reference;
+        let left = session.node(sender).left_of((src, flow), slot).unwrap_or(0);
+        ((Reverse(left), due.at, due.source), reference)
+    });
+    let ((Reverse(left), ..), reference) = with_left.min_by_key(|&(key, _)| key)?;
+    Some((reference, left))
+}
+
+/// What is on its way in the whole network.
+struct Coming {
+    /// Data packets on the last channel to their receivers: when they arrive, of which flow they are, and its slot at the sender.
+    data: Vec<(Due, Reference, u32)>,
+    /// Whether there are data packets anywhere.
+    has_data: bool,
+    /// How many messages and timers there are, and when the first of them is due.
+    events: u64,
+    first: Option<Time>,
+}
+
+impl Coming {
+    fn of(world: &World, session: &Session<World>) -> Self {
+        let mut coming = Coming { data: Vec::new(), has_data: false, events: 0, first: None };
+        session.look_at_pending(|node, due, message| {
+            coming.events += 1;
+            coming.first = Some(coming.first.map_or(due.at, |first| first.min(due.at)));
+            let &Message::Packet(Packet { kind: PacketKind::Data, src, dst, flow, slot, .. }) = message
+            else {
+                return;
+            };
+            coming.has_data = true;
+            if world.node(dst) == node {
+                coming.data.push((due, Reference { node, sender: world.node(src), src, flow }, slot));
             }
-        }
+        });
+        coming
     }
-    best.map(|((Reverse(left), ..), reference)| (reference, left))
 }
 
 /// Whether data arrive.
@@ -656,10 +678,14 @@ fn stays(message: &Message, walk: &Walk) -> bool {
 }
 
 /// How many more periods are the same as the last one, in a run that ends at `end`.
-pub(super) fn foreseen(walk: &Walk, pending: &[Pending<Message>], now: Time, end: Time) -> u64 {
+pub(super) fn foreseen(walk: &Walk, session: &Session<World>, end: Time) -> u64 {
     // What is due at a fixed time comes after everything that is in flight then.
-    let moving = pending.iter().filter(|event| !is_alarm(&event.payload) && !stays(&event.payload, walk));
-    let last = moving.map(|event| event.due.at).max().unwrap_or(now).max(now);
+    let mut last = session.reached();
+    session.look_at_pending(|_, due, message| {
+        if !is_alarm(message) && !stays(message, walk) {
+            last = last.max(due.at);
+        }
+    });
     let until = walk.until().min(end);
     let time = until.saturating_sub(last).saturating_sub(Time(1));
     walk.periods().min(time.0.checked_div(walk.period().0).unwrap_or(0))

@@ -113,7 +113,7 @@ impl Steps {
             *spent += pass((world, session), &nodes, &mut noted.walk).cost;
             // What has been handed in is not there any more to be handed in again.
             if noted.walk.recurs() && noted.handed_in == handed_in(world) && takes_one_path(world, session) {
-                let periods = foreseen(&noted.walk, &session.pending(nodes.iter().copied()), now, end);
+                let periods = foreseen(&noted.walk, session, end);
                 if periods > 0 {
                     return self.jump(world, session, periods);
                 }

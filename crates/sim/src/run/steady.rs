@@ -528,9 +528,13 @@ fn pass(world: &World, session: &mut Session<World>, walk: &mut Walk) {
 
 /// When something is due first that comes from outside of the network, as far as the engine knows.
 fn first_from_outside(session: &Session<World>) -> Time {
-    let pending = session.pending(0..session.nodes());
-    let fixed = pending.iter().filter(|event| event.payload.is_at_a_fixed_time());
-    fixed.map(|event| event.due.at).min().unwrap_or(Time::MAX)
+    let mut first = Time::MAX;
+    session.look_at_pending(|_, due, message| {
+        if message.is_at_a_fixed_time() {
+            first = first.min(due.at);
+        }
+    });
+    first
 }
 
 /// Goes on by so many times what has happened between two states, of which the second one is that of now: by `time`, in which every flow delivers so many bytes and packets cross so many channels.
