@@ -160,7 +160,10 @@ fn show_steady(steady: &SteadySkipped) -> String {
         text += &format!(
             "; errors of {} flows in {audited} of {stretches} stretches: {} on average, p99 {}, at most {}",
             count(*audited_flows as f64),
-            percent(mean),
+            match steady.error_plus_minus {
+                Some(half) => format!("{} ± {}", percent(mean), percent(half)),
+                None => percent(mean),
+            },
             percent(p99),
             percent(max)
         );

@@ -61,6 +61,9 @@ pub struct SteadySkipped {
     pub audited_flows: u64,
     /// Mean of these errors; `null` if there was no audit.
     pub error_mean: Option<f64>,
+    /// Half the width of the 95% interval of the mean over audits (Student's t, audits as independent draws); `null` if there were fewer than two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_plus_minus: Option<f64>,
     /// 99th percentile of them.
     pub error_p99: Option<f64>,
     /// The largest of them.

@@ -187,6 +187,9 @@ pub(crate) const METRICS: &[Metric] = &[
     event("steady-error-mean", "error of that, mean of flows", "%", |s, _| {
         Some(100.0 * s.steady.as_ref()?.error_mean?)
     }),
+    event("steady-error-plus-minus", "± (95% interval of that mean, over audits)", "%", |s, _| {
+        Some(100.0 * s.steady.as_ref()?.error_plus_minus?)
+    }),
     event("steady-error-p99", "error of that, p99", "%", |s, _| Some(100.0 * s.steady.as_ref()?.error_p99?)),
     event("steady-error-max", "error of that, largest", "%", |s, _| {
         Some(100.0 * s.steady.as_ref()?.error_max?)

@@ -82,8 +82,13 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, plan: &Plan) -> Su
     records.totals.decisions.insert(scenario.routing.selector_name().to_owned(), DecisionCount::default());
     let summary = Summary::new(&records, &options, Status::Complete).expect("so few flows stay in memory");
     let error = Some(0.0);
-    let audited =
-        || SteadySkipped { error_mean: error, error_p99: error, error_max: error, ..Default::default() };
+    let audited = || SteadySkipped {
+        error_mean: error,
+        error_plus_minus: error,
+        error_p99: error,
+        error_max: error,
+        ..Default::default()
+    };
     Summary { steady: matches!(scenario.fast, Fast::Steady(_)).then(audited), ..summary }
 }
 

@@ -80,7 +80,11 @@ pub(crate) fn of_steady(steady: &SteadySkipped, simulated: Time) -> Option<Strin
         _ => format!(
             "fast: completion times are approximate, as {:.0} % of the time was skipped because it was steady; in audits the progress of flows was wrong by {} on average, by {} at most",
             100.0 * steady.time.0 as f64 / simulated.0.max(1) as f64,
-            percent(steady.error_mean),
+            match steady.error_plus_minus {
+                Some(half) =>
+                    format!("{:.2} ± {}", 100.0 * steady.error_mean.unwrap_or_default(), percent(Some(half))),
+                None => percent(steady.error_mean),
+            },
             percent(steady.error_max),
         ),
     };

@@ -62,11 +62,24 @@ pub struct Steady {
     /// The share of steady stretches that is run in packets to measure the error: the first one, and one drawn at random from each group of 1 / `audits`.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub audits: f64,
+    /// What happens once an audit shows more than `max_error` in a run of which parts have been skipped.
+    pub beyond: Beyond,
+}
+
+/// What happens where the error is larger than it may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Beyond {
+    /// The rest of the run is run in packets, and a warning says so.
+    #[default]
+    Packets,
+    /// The run ends with an error.
+    Fail,
 }
 
 impl Default for Steady {
     fn default() -> Self {
-        Steady { max_error: 0.01, tolerance: None, audits: 0.25 }
+        Steady { max_error: 0.01, tolerance: None, audits: 0.25, beyond: Beyond::default() }
     }
 }
 
@@ -77,7 +90,7 @@ impl Steady {
     }
 
     fn check(&self) -> Result<(), String> {
-        let Steady { max_error, tolerance, audits } = *self;
+        let Steady { max_error, tolerance, audits, beyond: _ } = *self;
         let tolerance = tolerance.unwrap_or(1.0);
         let fields = [("max_error", max_error), ("tolerance", tolerance), ("audits", audits)];
         match fields.into_iter().find(|&(_, share)| !(share > 0.0 && share <= 1.0)) {

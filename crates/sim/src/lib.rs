@@ -48,7 +48,7 @@ mod world;
 
 pub use background::{Background, Carried};
 pub use channel::ChannelEnds;
-pub use config::{Fast, SimConfig, Steady};
+pub use config::{Beyond, Fast, SimConfig, Steady};
 pub use fault::{Cut, Degrade, Fault, Loss, Unreachable};
 pub use observe::measure::{ChannelName, Measure};
 pub use observe::packet_trace::{PacketTrace, TracedFlow};

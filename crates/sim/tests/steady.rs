@@ -10,7 +10,7 @@ use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark, Queue};
 use netloom_record::{Records, SteadySkipped};
 use netloom_routing::preset;
-use netloom_sim::{Cut, Fast, Fault, Measure, SimConfig, Simulation, Steady};
+use netloom_sim::{Beyond, Cut, Fast, Fault, Measure, RunError, SimConfig, Simulation, Steady};
 use netloom_topology::Network;
 use netloom_transport::congestion::newreno::NewReno;
 use netloom_transport::{Congestion, Transport};
@@ -135,6 +135,36 @@ fn whatever_reacts_may_be_skipped() {
         jumps += u32::from(skipped.jumps > 0);
     }
     assert!(jumps >= 5, "{jumps} of 6");
+}
+
+/// A run goes on in packets or ends with an error where an audit shows too much, as asked.
+#[test]
+fn a_run_fails_where_it_would_have_gone_on_in_packets() {
+    let network = leaf_spine(2, 3, 4);
+    let pattern = flows("fails", &crossing(1_000_000_001));
+    let transport = netloom_transport::preset::find("hpcc").unwrap().transport();
+    let mut outcomes = [0, 0];
+    for max_error in [0.02, 0.005, 0.002] {
+        let run = |beyond| {
+            let fast = Fast::Steady(Steady { max_error, beyond, ..Steady::default() });
+            let config = SimConfig { transport: transport.clone(), fast, ..scheme("ecmp") };
+            Simulation::new(network.clone(), config, plan(pattern.clone(), &network, 1)).unwrap().run(1)
+        };
+        let in_packets = run(Beyond::Packets).unwrap();
+        let steady = in_packets.steady.expect("it was asked for, and may be");
+        let is_beyond = steady.jumps > 0 && steady.stopped.is_some_and(|why| why.contains("an audit"));
+        outcomes[usize::from(is_beyond)] += 1;
+        match run(Beyond::Fail) {
+            Err(error) => {
+                assert!(is_beyond && matches!(error, RunError::Inaccurate(_)), "{error}");
+            }
+            Ok(finished) => {
+                assert!(!is_beyond);
+                assert_eq!(difference(&in_packets.records, &finished.records), None);
+            }
+        }
+    }
+    assert!(outcomes[0] > 0 && outcomes[1] > 0, "{outcomes:?}");
 }
 
 #[test]

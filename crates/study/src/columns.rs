@@ -130,6 +130,7 @@ const SETS: [(&str, &[Shown]); 17] = [
         &[
             ("time skipped [us]", "steady.time", 1.0),
             ("error of steady parts, mean", "steady.error_mean", 1.0),
+            ("± (95%)", "steady.error_plus_minus", 1.0),
             ("error, p99", "steady.error_p99", 1.0),
             ("error, max", "steady.error_max", 1.0),
         ],

@@ -88,6 +88,11 @@ pub enum RunError {
         .0.join(", ")
     )]
     Deadlock(Vec<String>),
+    /// Parts of the run were skipped because they were steady, at a larger error than was allowed: what an audit has shown.
+    #[error(
+        "fast: {0}, after parts of the run had been skipped; `beyond = \"packets\"` runs the rest in packets"
+    )]
+    Inaccurate(String),
     /// Work is left at the end of time.
     #[error("the run reached {END_OF_TIME} of simulated time, the end of time, with work left")]
     OutOfTime,

@@ -187,7 +187,7 @@ impl Simulation {
             observe(RunProgress { time: reached, flows_done: progress.tally, packet_hops: progress.messages })
         };
         let run = if let Some(wanted) = wanted {
-            let (run, of_run, of_steady) = skip::run(&world, nodes, setup, wanted, &mut observe);
+            let (run, of_run, of_steady) = skip::run(&world, nodes, setup, wanted, &mut observe)?;
             (skipped, steady) = (Some(of_run), of_steady);
             run
         } else {

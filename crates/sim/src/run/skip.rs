@@ -23,6 +23,7 @@ use crate::config::Steady;
 use crate::host::Host;
 use crate::message::Message;
 use crate::node::Node;
+use crate::run::error::RunError;
 use crate::run::skip_steps::{Pair, Steps, hand_in};
 use crate::run::steady::{self, Jump, pause_cost};
 use crate::switch::Switch;
@@ -136,13 +137,16 @@ pub(crate) struct Wanted {
 }
 
 /// Runs until nothing is left to happen, or the end that `setup` sets, or `observe` stops the run.
+///
+/// # Errors
+/// If the [error](Steady::max_error) of what was skipped was larger than allowed, and the run is to fail then.
 pub(crate) fn run(
     world: &Arc<World>,
     nodes: Vec<Node>,
     setup: Setup,
     wanted: Wanted,
     observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> (Run<Node, Message>, Skipped, Option<SteadySkipped>) {
+) -> Result<(Run<Node, Message>, Skipped, Option<SteadySkipped>), RunError> {
     let mut search = Search::new(&setup, nodes.len());
     if !wanted.recurring {
         search.next = END_OF_TIME;
@@ -172,8 +176,12 @@ pub(crate) fn run(
         {
             search.note_steady(now, &jump, wanted.recurring);
         }
+        if steady.as_ref().is_some_and(|steady| steady.has_failed) {
+            break;
+        }
     }
-    (session.finish(), search.skipped, steady.map(steady::Search::finish))
+    let steady = steady.map(steady::Search::finish).transpose()?;
+    Ok((session.finish(), search.skipped, steady))
 }
 
 /// The flow whose arrivals are marks, and the nodes at its two ends.

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use netloom_engine::Session;
 use netloom_fabric::{DropCause, Ports};
-use netloom_record::SteadySkipped;
+use netloom_record::{Estimate, SteadySkipped};
 use netloom_routing::FlowKey;
 use netloom_transport::{Receiver, SendCounts};
 use netloom_units::random::{self, Stream};
@@ -21,10 +21,11 @@ use netloom_units::{Bytes, Time, narrow};
 use rand::RngExt;
 use rustc_hash::FxHashMap;
 
-use crate::config::Steady;
+use crate::config::{Beyond, Steady};
 use crate::host::Host;
 use crate::host::flow::Flow;
 use crate::node::Node;
+use crate::run::error::RunError;
 use crate::world::World;
 
 /// What a pause costs by itself, in messages handled. The same on any number of threads, though it costs more on several: so is what is skipped.
@@ -211,8 +212,11 @@ pub(super) struct Search {
     random: Stream,
     /// Which of each group of stretches is audited.
     turn: u64,
-    /// The errors of all flows in all audits.
+    /// The errors of all flows in all audits, and their mean in each audit.
     errors: Vec<f64>,
+    means: Vec<f64>,
+    /// An audit has shown a larger error than was allowed, and that ends the run.
+    pub(super) has_failed: bool,
     skipped: SteadySkipped,
 }
 
@@ -234,6 +238,8 @@ impl Search {
             random: random::Node::Audits.stream(seed, 0),
             turn: 0,
             errors: Vec::new(),
+            means: Vec::new(),
+            has_failed: false,
             skipped: SteadySkipped { max_error: config.max_error, ..SteadySkipped::default() },
         }
     }
@@ -244,18 +250,25 @@ impl Search {
         clippy::cast_sign_loss,
         reason = "a share of the number of errors"
     )]
-    pub(super) fn finish(mut self) -> SteadySkipped {
+    ///
+    /// # Errors
+    /// If the error was larger than allowed, and the run is to fail then.
+    pub(super) fn finish(mut self) -> Result<SteadySkipped, RunError> {
+        if self.has_failed {
+            return Err(RunError::Inaccurate(self.skipped.stopped.unwrap_or_default()));
+        }
         self.errors.sort_unstable_by(f64::total_cmp);
         let count = self.errors.len();
         let of_rank =
             |share: f64| self.errors.get(((count as f64 * share).ceil() as usize).saturating_sub(1));
-        SteadySkipped {
+        Ok(SteadySkipped {
             audited_flows: count as u64,
             error_mean: (count > 0).then(|| self.errors.iter().sum::<f64>() / count as f64),
+            error_plus_minus: Estimate::of(&self.means).and_then(|estimate| estimate.plus_minus),
             error_p99: of_rank(0.99).copied(),
             error_max: of_rank(1.0).copied(),
             ..self.skipped
-        }
+        })
     }
 
     /// The time has moved otherwise: windows begin anew.
@@ -420,6 +433,7 @@ impl Search {
         self.skipped.audited += 1;
         if mean <= self.config.max_error {
             self.trusted = self.trusted.max(audit.time);
+            self.means.push(mean);
             return self.errors.extend(errors);
         }
         if self.skipped.jumps == 0 && self.failures < MOST_FAILURES {
@@ -427,9 +441,12 @@ impl Search {
             self.failures += 1;
             (self.trusted, self.skipped.stretches, self.skipped.audited) = (Time::ZERO, 0, 0);
             self.errors.clear();
+            self.means.clear();
             return self.lengthen();
         }
         self.errors.extend(errors);
+        self.means.push(mean);
+        self.has_failed = self.config.beyond == Beyond::Fail && self.skipped.jumps > 0;
         self.skipped.stopped =
             Some(format!("an audit showed an error of {:.2}%, more than `max_error`", 100.0 * mean));
     }
@@ -674,9 +691,11 @@ mod tests {
     fn errors_are_those_of_the_audited_flows() {
         let search = audited(audited(search(), &[100, 101, 99]), &[100, 100, 102]);
         assert_eq!(search.trusted, Time(500));
-        let skipped = search.finish();
+        let skipped = search.finish().unwrap();
         assert_eq!((skipped.stretches, skipped.audited, skipped.audited_flows), (2, 2, 6));
         assert!((skipped.error_mean.unwrap() - 0.04 / 6.0).abs() < 1e-12);
+        // The two audits have the same mean.
+        assert!(skipped.error_plus_minus.unwrap() < 1e-12);
         assert_eq!((skipped.error_p99, skipped.error_max), (Some(0.02), Some(0.02)));
         assert_eq!(skipped.stopped, None);
     }
@@ -687,7 +706,31 @@ mod tests {
         good.skipped.jumps = 1;
         let bad = audited(good, &[104, 100]);
         assert!(bad.skipped.stopped.as_ref().is_some_and(|why| why.contains("2.00%")), "{:?}", bad.skipped);
-        assert_eq!(bad.finish().error_max, Some(0.04));
+        assert_eq!(bad.finish().unwrap().error_max, Some(0.04));
+    }
+
+    #[test]
+    fn a_large_error_fails_where_that_is_asked_for_and_something_was_skipped() {
+        let config = Steady { beyond: Beyond::Fail, ..Steady::default() };
+        let good = || audited(Search::new(config, 1, Time(1), 1), &[101, 100]);
+        // Nothing depends on it yet.
+        assert!(!audited(good(), &[104, 100]).has_failed);
+        let mut skipping = good();
+        skipping.skipped.jumps = 1;
+        let bad = audited(skipping, &[104, 100]);
+        assert!(bad.has_failed);
+        let failure = bad.finish().unwrap_err().to_string();
+        assert!(failure.starts_with("fast: an audit showed an error of 2.00%"), "{failure}");
+    }
+
+    /// Student's t for two audits with means of 0.5% and 0%.
+    #[test]
+    fn the_interval_is_that_of_the_means_of_audits() {
+        let skipped = audited(audited(search(), &[101, 100]), &[100, 100]);
+        let skipped = skipped.finish().unwrap();
+        assert_eq!(skipped.error_mean, Some(0.0025));
+        assert!((skipped.error_plus_minus.unwrap() - 12.706_205 * 0.0025).abs() < 1e-9, "{skipped:?}");
+        assert_eq!(audited(search(), &[101, 100]).finish().unwrap().error_plus_minus, None);
     }
 
     #[test]
