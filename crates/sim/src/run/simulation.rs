@@ -187,9 +187,9 @@ impl Simulation {
             observe(RunProgress { time: reached, flows_done: progress.tally, packet_hops: progress.messages })
         };
         let run = if let Some(wanted) = wanted {
-            let (run, of_run, of_steady) = skip::run(&world, nodes, setup, wanted, &mut observe)?;
-            (skipped, steady) = (Some(of_run), of_steady);
-            run
+            let ended = skip::run(&world, nodes, setup, wanted, &mut observe)?;
+            (skipped, steady) = (Some(ended.skipped), ended.steady);
+            ended.run
         } else {
             let engine = Engine::new(Arc::clone(&world), nodes, setup);
             engine.expect("packets take time: the lookahead is never zero").run_observed(observe)

@@ -136,6 +136,13 @@ pub(crate) struct Wanted {
     pub(crate) steady: Option<Steady>,
 }
 
+/// A run that has ended, and what was skipped of it.
+pub(crate) struct Ended {
+    pub(crate) run: Run<Node, Message>,
+    pub(crate) skipped: Skipped,
+    pub(crate) steady: Option<SteadySkipped>,
+}
+
 /// Runs until nothing is left to happen, or the end that `setup` sets, or `observe` stops the run.
 ///
 /// # Errors
@@ -146,7 +153,7 @@ pub(crate) fn run(
     setup: Setup,
     wanted: Wanted,
     observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<(Run<Node, Message>, Skipped, Option<SteadySkipped>), RunError> {
+) -> Result<Ended, RunError> {
     let mut search = Search::new(&setup, nodes.len());
     if !wanted.recurring {
         search.next = END_OF_TIME;
@@ -181,7 +188,7 @@ pub(crate) fn run(
         }
     }
     let steady = steady.map(steady::Search::finish).transpose()?;
-    Ok((session.finish(), search.skipped, steady))
+    Ok(Ended { run: session.finish(), skipped: search.skipped, steady })
 }
 
 /// The flow whose arrivals are marks, and the nodes at its two ends.
