@@ -65,6 +65,14 @@ impl Routing {
     pub fn switches_keep_ports(&self) -> bool {
         Role::of_data(self, true).keeps_runs()
     }
+
+    /// Whether what a switch does to a packet with several ports depends on the packet alone, or on what it draws, so that it keeps nothing that would have to [recur](netloom_units::recurrence).
+    pub fn switches_keep_nothing(&self) -> bool {
+        [true, false].into_iter().all(|has_hosts| {
+            let roles = Roles::new(self, has_hosts);
+            roles.are_fixed() || roles.fast_path(self.ecmp_every.is_some()) == FastPath::Spray
+        })
+    }
 }
 
 /// What is done with data, with control packets and with congestion notifications.

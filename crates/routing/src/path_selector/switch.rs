@@ -116,9 +116,9 @@ impl SwitchPathSelector {
         self.runs.take_flowlets()
     }
 
-    /// Whether what it does to a packet depends on the packet alone, or on what it draws, so that it keeps nothing that would have to [recur](netloom_units::recurrence).
-    pub fn recurs(&self) -> bool {
-        self.roles.are_fixed() || self.fast_path == FastPath::Spray
+    /// Whether all that it keeps stays as it is as long as packets have one port each, so that it [recurs](netloom_units::recurrence).
+    pub fn rests_without_choices(&self) -> bool {
+        !self.machines.any()
     }
 
     /// How ports are chosen before packets are handled.

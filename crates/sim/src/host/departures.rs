@@ -5,6 +5,7 @@ use netloom_routing::FlowKey;
 use netloom_transport::Transport;
 use netloom_transport::shaping::hf2t::{Hf2t, Stretcher, Training};
 use netloom_units::Time;
+use netloom_units::recurrence::{Recur, Walk};
 
 use crate::observe::intervals::Intervals;
 use crate::world::World;
@@ -16,6 +17,26 @@ pub(crate) struct Departed {
     pub(crate) training: Option<Training>,
     /// The gaps of flows that ended and have not been handed in, if they are counted.
     pub(crate) records: Vec<GapRecord>,
+}
+
+impl Recur for Departed {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Departed { training, records } = self;
+        if training.is_some() {
+            walk.refuse("gaps between packets that hosts stretch");
+        }
+        walk.count(records.len());
+    }
+}
+
+impl Recur for Departures {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Departures { intervals, stretcher } = self;
+        intervals.recur(walk);
+        if stretcher.is_some() {
+            walk.refuse("gaps between packets that hosts stretch");
+        }
+    }
 }
 
 impl Departed {

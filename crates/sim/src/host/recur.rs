@@ -95,8 +95,10 @@ impl Host {
         if meters.is_some() {
             walk.refuse("samples of senders");
         }
-        if departed.is_some() {
-            walk.refuse("gaps between packets that are counted or stretched");
+        if walk.is_some(departed)
+            && let Some(departed) = departed
+        {
+            departed.recur(walk);
         }
         walk.since(checked);
         receivers.recur(walk);
@@ -204,8 +206,13 @@ impl Flow {
         walk.exact(*is_queued);
         // It fires when the sender's deadline comes or before, which is found to be too early: nothing else follows from it.
         walk.alarm(timer);
-        if pause.is_some() || departures.is_some() {
-            walk.refuse("a protocol that stops flows, or gaps between packets that are counted or stretched");
+        if pause.is_some() {
+            walk.refuse("a protocol that stops flows");
+        }
+        if walk.is_some(departures)
+            && let Some(departures) = departures
+        {
+            departures.recur(walk);
         }
         walk.end_flow();
     }

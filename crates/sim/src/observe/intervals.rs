@@ -5,6 +5,7 @@ use std::ops::Range;
 use netloom_record::GapRecord;
 use netloom_routing::FlowKey;
 use netloom_routing::granularity::flowlet::Flowlet;
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Histogram, Time};
 
 /// A flow's packets as they pass one place.
@@ -76,6 +77,22 @@ impl Counts {
             at
         });
         self.long[at].1.add(gap.0);
+    }
+}
+
+impl Recur for Intervals {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Intervals { last, flowlets, base_rtt, counts } = self;
+        if walk.is_some(last)
+            && let Some(last) = last
+        {
+            walk.time(last);
+        }
+        walk.sum32(flowlets);
+        walk.exact(base_rtt.0);
+        if counts.is_some() {
+            walk.refuse("gaps between packets that are counted");
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use crate::host::Host;
 use crate::message::Message;
 use crate::node::Node;
 use crate::run::error::RunError;
-use crate::run::skip_steps::{Pair, Steps, hand_in};
+use crate::run::skip_steps::{Pair, Steps, hand_in, takes_one_path};
 use crate::run::steady::{self, Jump, pause_cost};
 use crate::switch::Switch;
 use crate::world::{Says, TakesData, World};
@@ -81,6 +81,9 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
         return Some(
             "a transport or a scheme whose packets say more, or come in another order, than those of others",
         );
+    }
+    if world.gaps.flowlet.as_ref().is_some_and(|flowlet| flowlet.age_bit) {
+        return Some("flowlets that a clock separates");
     }
     let mut walk = Walk::note(Time::ZERO);
     let path = PathFacts {
@@ -381,6 +384,9 @@ impl Search {
                 };
                 self.spent += u64::from(session.nodes()) + events;
                 self.idle_since = None;
+                if !Self::may_recur(world, session) {
+                    return self.give_up(now);
+                }
                 if left < FEWEST {
                     self.settling = Time::ZERO;
                     // What recurs may be whole steps.
@@ -422,6 +428,11 @@ impl Search {
         let known = now + self.lookahead;
         let arrivals = pending.iter().filter(|event| event.due.at > now && reference.is_of(event));
         self.next = arrivals.map(|event| event.due.at).min().unwrap_or(known).min(known);
+    }
+
+    /// Whether no flow has a choice that would depend on more than its packets, nor have its answers. No state of which that can be said has a flow less than the one before.
+    fn may_recur(world: &World, session: &mut Session<World>) -> bool {
+        world.routing.switches_keep_nothing() || takes_one_path(world, session)
     }
 
     /// Waits until the first packet of a message arrives, and compares the state there with that at the beginning of other messages.
@@ -532,7 +543,7 @@ impl Search {
             noted.walk.begin_to_compare(now);
             let Passed { cost, last } = pass((world, session), &nodes, &mut noted.walk);
             self.spent += cost;
-            if noted.walk.recurs() && noted.tally == tally {
+            if noted.walk.recurs() && noted.tally == tally && Self::may_recur(world, session) {
                 self.spent += self.pause_cost;
                 return match foreseen(&noted.walk, session, self.end) {
                     0 => self.give_up(now),

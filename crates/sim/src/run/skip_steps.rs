@@ -174,7 +174,7 @@ fn hand_in_all(world: &World, node: u32, state: &mut Node) {
 }
 
 /// Whether there is one path only for each flow that sends or has ended since the last ones were handed in, and for its answers. Else which one they take may depend on their numbers.
-fn takes_one_path(world: &World, session: &mut Session<World>) -> bool {
+pub(super) fn takes_one_path(world: &World, session: &mut Session<World>) -> bool {
     if !world.forwarding.is_minimal() {
         return false;
     }

@@ -58,10 +58,9 @@ pub(crate) struct AtNic<'a> {
 }
 
 impl AtNic<'_> {
-    /// What a source of the NIC is to the engine: timers that come in an order do so NIC by NIC.
-    fn source(&self, source: u32) -> u32 {
-        let is_in_order = (FIRST_TIMER..FIRST_TIMER + PLACES).contains(&source);
-        if is_in_order { FIRST_TIMER + self.rail } else { source }
+    /// What a source of the NIC is to the engine. Timers that come in an order have one for it at each NIC; between NICs it makes no difference.
+    fn source(source: u32) -> u32 {
+        if (FIRST_TIMER..FIRST_TIMER + PLACES).contains(&source) { FIRST_TIMER } else { source }
     }
 }
 
@@ -73,7 +72,7 @@ impl DynScheduler<Message> for AtNic<'_> {
     fn timer_from(&mut self, source: u32, at: Time, message: Message) {
         self.timers.set += 1;
         self.timers.waiting.push(Timer { at, source, order: self.timers.set, message });
-        self.engine.timer_from(self.source(source), at, Message::Nic { rail: self.rail });
+        self.engine.timer_from(Self::source(source), at, Message::Nic { rail: self.rail });
     }
 
     /// That of any NIC: none may go beyond it.
@@ -83,7 +82,7 @@ impl DynScheduler<Message> for AtNic<'_> {
 
     /// Only a NIC that has just caught up can have set timers that come before what is being handled, so they are its own.
     fn due_timer(&mut self, before: Due) -> Option<(Due, Message)> {
-        let (due, message) = self.engine.due_timer(Due { source: self.source(before.source), ..before })?;
+        let (due, message) = self.engine.due_timer(Due { source: Self::source(before.source), ..before })?;
         debug_assert!(matches!(message, Message::Nic { rail } if rail == self.rail), "a timer of this NIC");
         self.timers.waiting.pop().map(|timer| (due, timer.message))
     }

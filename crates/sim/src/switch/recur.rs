@@ -27,8 +27,9 @@ impl Switch {
             last_event,
         } = self;
         ports.recur(now, says_seq, walk);
-        if !path_selector.recurs() {
-            walk.refuse("a choice of ports by switches that depends on more than the packet");
+        // As long as there are no choices, if they depend on more than the packet: the search sees to that.
+        if !path_selector.rests_without_choices() {
+            walk.refuse("a scheme whose switches keep something of all packets");
         }
         walk.stream(draws);
         walk.count(*epoch);
