@@ -384,13 +384,13 @@ impl Search {
                 };
                 self.spent += u64::from(session.nodes()) + events;
                 self.idle_since = None;
-                if !Self::may_recur(world, session) {
+                if !Self::may_recur(world, session, &mut self.spent) {
                     return self.give_up(now);
                 }
                 if left < FEWEST {
                     self.settling = Time::ZERO;
                     // What recurs may be whole steps.
-                    return match self.steps.pair(world, session, reference.pair()) {
+                    return match self.steps.pair(world, session, reference.pair(), &mut self.spent) {
                         Some(pair) => self.begin_to_await(pair, now),
                         None => self.give_up(now),
                     };
@@ -431,8 +431,8 @@ impl Search {
     }
 
     /// Whether no flow has a choice that would depend on more than its packets, nor have its answers. No state of which that can be said has a flow less than the one before.
-    fn may_recur(world: &World, session: &mut Session<World>) -> bool {
-        world.routing.switches_keep_nothing() || takes_one_path(world, session)
+    fn may_recur(world: &World, session: &mut Session<World>, spent: &mut u64) -> bool {
+        world.routing.switches_keep_nothing() || takes_one_path(world, session, spent)
     }
 
     /// Waits until the first packet of a message arrives, and compares the state there with that at the beginning of other messages.
@@ -543,7 +543,8 @@ impl Search {
             noted.walk.begin_to_compare(now);
             let Passed { cost, last } = pass((world, session), &nodes, &mut noted.walk);
             self.spent += cost;
-            if noted.walk.recurs() && noted.tally == tally && Self::may_recur(world, session) {
+            if noted.walk.recurs() && noted.tally == tally && Self::may_recur(world, session, &mut self.spent)
+            {
                 self.spent += self.pause_cost;
                 return match foreseen(&noted.walk, session, self.end) {
                     0 => self.give_up(now),
@@ -594,7 +595,7 @@ impl Search {
         self.marks = FIRST_MARKS;
         self.patience = self.lookahead * PATIENCE;
         self.begin_again(now + time);
-        if let Some(pair) = self.steps.pair(world, session, reference.pair()) {
+        if let Some(pair) = self.steps.pair(world, session, reference.pair(), &mut self.spent) {
             self.begin_to_await(pair, now + time);
         }
     }

@@ -73,10 +73,16 @@ pub(crate) fn kept_longer(hosts: u32) -> usize {
 
 impl Steps {
     /// The messages to be awaited after a jump; those of `pair` if there is no reason for others.
-    pub(super) fn pair(&mut self, world: &World, session: &mut Session<World>, pair: Pair) -> Option<Pair> {
+    pub(super) fn pair(
+        &mut self,
+        world: &World,
+        session: &mut Session<World>,
+        pair: Pair,
+        spent: &mut u64,
+    ) -> Option<Pair> {
         if self.pair.is_none() && !self.is_over {
             self.is_over = !(0..session.nodes()).any(|node| session.node(node).follows_program())
-                || !takes_one_path(world, session);
+                || !takes_one_path(world, session, spent);
         }
         self.pause = self.pause.saturating_sub(1);
         if self.is_over || self.pause > 0 {
@@ -112,7 +118,10 @@ impl Steps {
             noted.walk.begin_to_compare(now);
             *spent += pass((world, session), &nodes, &mut noted.walk).cost;
             // What has been handed in is not there any more to be handed in again.
-            if noted.walk.recurs() && noted.handed_in == handed_in(world) && takes_one_path(world, session) {
+            if noted.walk.recurs()
+                && noted.handed_in == handed_in(world)
+                && takes_one_path(world, session, spent)
+            {
                 let periods = foreseen(&noted.walk, session, end);
                 if periods > 0 {
                     return self.jump(world, session, periods);
@@ -173,20 +182,30 @@ fn hand_in_all(world: &World, node: u32, state: &mut Node) {
     }
 }
 
-/// Whether there is one path only for each flow that sends or has ended since the last ones were handed in, and for its answers. Else which one they take may depend on their numbers.
-pub(super) fn takes_one_path(world: &World, session: &mut Session<World>) -> bool {
+/// Whether there is one path only for each flow that sends or has ended since the last ones were handed in, and for its answers. Else which one they take may depend on their numbers. What
+/// that costs is added to `spent`, in messages handled.
+pub(super) fn takes_one_path(world: &World, session: &mut Session<World>, spent: &mut u64) -> bool {
     if !world.forwarding.is_minimal() {
         return false;
     }
-    let mut ends: FxHashSet<(HostId, HostId)> = FxHashSet::default();
+    let table = world.forwarding.table();
+    let one = |src: HostId, dst: HostId| {
+        world.network.edge_switch(src) != src && labels(&world.network, table, src, dst) == 1
+    };
+    let mut seen: FxHashSet<HostId> = FxHashSet::default();
     for node in 0..session.nodes() {
-        for (id, host) in session.node(node).hosts_mut(node) {
-            ends.extend(host.flows.iter().flatten().map(|flow| (id, flow.dst)));
-            ends.extend(host.sent.iter().map(|sent| (id, sent.dst())));
+        for (src, host) in session.node(node).hosts_mut(node) {
+            seen.clear();
+            let sending = host.flows.iter().flatten().map(|flow| flow.dst);
+            for dst in sending.chain(host.sent.iter().map(|sent| sent.dst())) {
+                if seen.insert(dst) {
+                    *spent += 1;
+                    if !one(src, dst) || !one(dst, src) {
+                        return false;
+                    }
+                }
+            }
         }
     }
-    let table = world.forwarding.table();
-    let one =
-        |src, dst| world.network.edge_switch(src) != src && labels(&world.network, table, src, dst) == 1;
-    ends.into_iter().all(|(src, dst)| one(src, dst) && one(dst, src))
+    true
 }
