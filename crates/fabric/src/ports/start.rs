@@ -176,10 +176,9 @@ impl<W: Wire> Transmitter<'_, W> {
             }
             return Effect::None;
         }
-        let mut from = None;
+        let mut from = (NO_INGRESS, 0);
         if !self.is_host {
-            let queue_in = || queue_in(packet, self.has_plain_queues, self.at.rules);
-            from = (packet.ingress != NO_INGRESS).then(|| (packet.ingress, queue_in()));
+            from = (packet.ingress, queue_in(packet, self.has_plain_queues, self.at.rules));
             let vc = if self.has_plain_queues { 0 } else { self.at.rules.vc_of(queue) };
             packet.trail = packet.trail.by(vc);
         }
