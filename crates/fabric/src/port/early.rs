@@ -6,7 +6,7 @@
 
 use netloom_units::Time;
 
-use super::{Departure, Port};
+use super::{Contents, Departure, Port};
 use crate::packet::Packet;
 
 /// What was handed on early and has not begun at some instant.
@@ -30,7 +30,7 @@ impl Port {
         if !is_alike || self.watch_from <= start {
             return None;
         }
-        let arrival = self.start_behind(packet, true, false);
+        let arrival = self.start_behind(packet, true, Contents::Control);
         self.early_size = early_size;
         self.early += 1;
         self.queued += u64::from(size);
@@ -54,7 +54,7 @@ impl Port {
         self.forget_early();
         self.free_at = now;
         self.stats.note_queue(u64::from(packet.size));
-        let arrival = self.start(packet, false, false);
+        let arrival = self.start(packet, false, Contents::Control);
         arrival.map(|arrival| self.departure(packet, arrival))
     }
 

@@ -6,7 +6,7 @@ use super::{At, ServiceState, links};
 use crate::buffers::{Buffers, Effect};
 use crate::faults::{DropCause, Dropped};
 use crate::packet::{ByKind, NO_INGRESS, Packet};
-use crate::port::{Port, Wire};
+use crate::port::{Contents, Port, Wire};
 use crate::queues::{Popped, Queues};
 use crate::rules::{Accounting, CONTROL, DATA, LINK, Rules, Trims};
 
@@ -171,7 +171,11 @@ impl<W: Wire> Transmitter<'_, W> {
         if !self.is_lossless || queue < DATA {
             if self.is_lossless && queue == LINK {
                 send_pause(self.port, self.index, packet, self.buffers, self.at.rules, self.at.wire);
-            } else if !self.send(packet, origin) {
+            } else if !self.send(
+                packet,
+                origin,
+                if self.is_lossless { Contents::Control } else { self.contents() },
+            ) {
                 return self.lose(packet, at, origin);
             }
             return Effect::None;
@@ -183,7 +187,7 @@ impl<W: Wire> Transmitter<'_, W> {
             packet.trail = packet.trail.by(vc);
         }
         let passes = origin == Origin::Passing;
-        if !self.send(packet, origin) {
+        if !self.send(packet, origin, self.contents()) {
             return links::lose(self.again(), packet, passes, (queue, at, from));
         }
         let to = (self.index as u16, queue - DATA);
@@ -195,11 +199,17 @@ impl<W: Wire> Transmitter<'_, W> {
         effect
     }
 
+    /// What is known of a packet that goes by any queue.
+    #[inline(always)]
+    fn contents(&self) -> Contents {
+        if self.may_stamp { Contents::Any } else { Contents::Unstamped }
+    }
+
     /// Puts a packet on the channel; returns whether no fault takes it.
     #[inline(always)]
-    fn send(&mut self, packet: &mut Packet, origin: Origin) -> bool {
+    fn send(&mut self, packet: &mut Packet, origin: Origin, contents: Contents) -> bool {
         let has_waited = matches!(origin, Origin::Queue { .. });
-        let Some(arrival) = self.port.start(packet, has_waited, self.may_stamp) else { return false };
+        let Some(arrival) = self.port.start(packet, has_waited, contents) else { return false };
         match origin {
             Origin::Queue { left } if left > self.at.rules.unmarked_departure => {
                 self.port.mark_departure(packet, left, self.at.rules);
@@ -339,7 +349,7 @@ fn send_pause(
     frame.by_kind = ByKind::new(buffers.paused_queues(index as u16));
     let late = port.latency + rules.response;
     let start = port.free_at;
-    if port.start(frame, true, false).is_some() {
+    if port.start(frame, true, Contents::Control).is_some() {
         let arrival = port.free_at + late;
         // One that has come and is not obeyed yet goes with the link, too.
         if port.faults().is_none_or(|faults| !faults.is_cut_between(start, arrival)) {
