@@ -9,6 +9,9 @@ use netloom_units::Time;
 use super::{Contents, Departure, Port};
 use crate::packet::Packet;
 
+/// The size of the largest packet that is handed on early.
+pub(crate) const LARGEST_EARLY: u64 = u8::MAX as u64;
+
 /// What was handed on early and has not begun at some instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct EarlyBeyond {

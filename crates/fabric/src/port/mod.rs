@@ -18,6 +18,7 @@ use crate::pace::{OddRate, Pace};
 use crate::packet::Packet;
 use crate::rules::Rules;
 use crate::telemetry::{Stamp, Telemetry};
+pub(crate) use early::LARGEST_EARLY;
 pub(crate) use stats::Drain;
 pub use stats::PortStats;
 use stats::{Losses, PauseTime, Traffic};

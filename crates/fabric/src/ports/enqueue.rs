@@ -313,7 +313,7 @@ impl Ports {
         random: &mut impl Rng,
         at: &mut At<'_, impl Wire>,
     ) -> Fate {
-        match &at.rules.trims {
+        match at.rules.trims() {
             Some(_) => {
                 let to = self.port_queue(port, packet, at.rules);
                 match self.is_host {
@@ -339,7 +339,8 @@ impl Ports {
         random: &mut impl Rng,
         at: At<'_, impl Wire>,
     ) -> Fate {
-        let Some(trims) = &at.rules.trims else { return self.enqueue(to.port, packet, random, at) };
+        let trims = &at.rules.trims;
+        debug_assert!(at.rules.trims().is_some());
         debug_assert_eq!(self.is_host, IS_HOST);
         debug_assert!(!TRIMS_PLAINLY || at.rules.trims_plainly());
         let (now, rules) = (at.now, at.rules);

@@ -91,15 +91,14 @@ impl<W: Wire> Output<'_, W> {
         if transmitter.hands_on_early {
             transmitter.port.forget_early();
         }
-        let queue =
-            match (transmitter.has_plain_queues, transmitter.trims_plainly, &transmitter.at.rules.trims) {
-                (true, ..) => ready.trailing_zeros() as usize,
-                (_, true, Some(trims)) => service[transmitter.index].next_of_two(ready, trims),
-                _ => {
-                    let Transmitter { index, is_lossless, at, .. } = transmitter;
-                    next_queue(ready, (*index, *is_lossless), queues, service, at.rules)
-                }
-            };
+        let queue = match (transmitter.has_plain_queues, transmitter.trims_plainly) {
+            (true, _) => ready.trailing_zeros() as usize,
+            (_, true) => service[transmitter.index].next_of_two(ready, &transmitter.at.rules.trims),
+            _ => {
+                let Transmitter { index, is_lossless, at, .. } = transmitter;
+                next_queue(ready, (*index, *is_lossless), queues, service, at.rules)
+            }
+        };
         let Popped { packet, is_last, left } = queues.pop(transmitter.port.number(queue));
         transmitter.port.note_start(packet.size, queue, is_last);
         let effect = transmitter.start(packet, queue, Origin::Queue { left });
@@ -299,7 +298,7 @@ fn serve_alone(queue: usize, index: usize, queues: &Queues, service: &mut [Servi
 #[inline(never)]
 fn schedule(ready: u32, index: usize, queues: &Queues, service: &mut [ServiceState], rules: &Rules) -> usize {
     // Where control packets are counted, it is mostly their turn.
-    if let Some(trims) = &rules.trims
+    if let Some(trims) = rules.trims()
         && ready >> CONTROL & 1 == 1
         && service[index].control_sent != trims.control_weight
     {
@@ -319,7 +318,7 @@ fn schedule_data(
     rules: &Rules,
 ) -> usize {
     let service = &mut service[index];
-    if rules.trims.is_some() {
+    if rules.trims().is_some() {
         service.control_sent = 0;
         ready &= !(1 << CONTROL);
         let queue = ready.trailing_zeros() as usize;

@@ -331,7 +331,8 @@ impl Switch {
         };
         let Switch { ports, path_selector, row, next_hops, .. } = self;
         let (next_hops, routes) = (next_hops.all(), world.forwarding.table().in_row(*row));
-        let ways = Ways { rules: &world.rules, ports, path_selector, routes };
+        let rules = &world.rules;
+        let ways = Ways { rules, data_queue: rules.only_data_queue(), ports, path_selector, routes };
         messages.annotate(|message| {
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let tag = packet.tag;
@@ -469,6 +470,8 @@ impl Switch {
 /// What hints are computed from without the cache.
 struct Ways<'a> {
     rules: &'a Rules,
+    /// [`Rules::only_data_queue`].
+    data_queue: Option<u16>,
     ports: &'a Ports,
     path_selector: &'a SwitchPathSelector,
     routes: InRow<'a>,
@@ -477,7 +480,8 @@ struct Ways<'a> {
 impl<'a> Ways<'a> {
     fn of(switch: &'a Switch, world: &'a World) -> Self {
         let Switch { ports, path_selector, row, .. } = switch;
-        Ways { rules: &world.rules, ports, path_selector, routes: world.forwarding.table().in_row(*row) }
+        let (rules, routes) = (&world.rules, world.forwarding.table().in_row(*row));
+        Ways { rules, data_queue: rules.only_data_queue(), ports, path_selector, routes }
     }
 
     /// Of a packet whose hash says its port.
@@ -505,7 +509,10 @@ impl<'a> Ways<'a> {
                 port
             }
         };
-        self.leaving_by(port, packet)
+        NextHopHint::of(match self.data_queue {
+            Some(queue) => PortQueue { port, queue },
+            None => self.ports.data_port_queue(port, packet, self.rules),
+        })
     }
 
     #[inline(always)]
