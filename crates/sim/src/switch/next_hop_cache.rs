@@ -220,7 +220,7 @@ impl CachedPortQueue {
     fn of(world: &World, kind: PacketKind, port: PortId, is_choice: bool) -> CachedPortQueue {
         let choice = if is_choice { CachedPortQueue::IS_CHOICE } else { 0 };
         match world.rules.only_queue(kind) {
-            Some(queue) => CachedPortQueue(PortQueue { port, queue }.to_bits() | choice),
+            Some(queue) => CachedPortQueue(PortQueue::new(port, queue).to_bits() | choice),
             None => CachedPortQueue(u32::from(port) | choice | CachedPortQueue::HAS_QUEUES),
         }
     }

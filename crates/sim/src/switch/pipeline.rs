@@ -268,7 +268,7 @@ impl Switch {
                 && packet.is_data()
             {
                 return match (routes.only_port(packet.dst), queue) {
-                    (Ok(port), Some(queue)) => NextHopHint::of(PortQueue { port, queue }),
+                    (Ok(port), Some(queue)) => NextHopHint::of(PortQueue::new(port, queue)),
                     (Ok(port), None) => NextHopHint::of(ports.port_queue(port, packet, &world.rules)),
                     (Err(set), _) => NextHopHint::among(set),
                 };
@@ -315,7 +315,7 @@ impl Switch {
             let Some(hop) = behind_first.and_then(hop) else { return NextHopHint::DECIDED };
             let port = take(packet, hop);
             match queue {
-                Some(queue) => NextHopHint::of(PortQueue { port, queue }),
+                Some(queue) => NextHopHint::of(PortQueue::new(port, queue)),
                 None => NextHopHint::of(ways.ports.data_port_queue(port, packet, &world.rules)),
             }
         });
@@ -371,7 +371,7 @@ impl Switch {
         let port = self.choose_among(&mut ctx.again(), packet, hint.set()?);
         let rules = &ctx.world.rules;
         Some(match rules.only_data_queue() {
-            Some(queue) => PortQueue { port, queue },
+            Some(queue) => PortQueue::new(port, queue),
             None => self.ports.data_port_queue(port, packet, rules),
         })
     }
@@ -510,7 +510,7 @@ impl<'a> Ways<'a> {
             }
         };
         NextHopHint::of(match self.data_queue {
-            Some(queue) => PortQueue { port, queue },
+            Some(queue) => PortQueue::new(port, queue),
             None => self.ports.data_port_queue(port, packet, self.rules),
         })
     }
@@ -518,7 +518,7 @@ impl<'a> Ways<'a> {
     #[inline(always)]
     fn leaving_by(&self, port: PortId, packet: &Packet) -> NextHopHint {
         NextHopHint::of(match self.rules.only_queue(packet.kind) {
-            Some(queue) => PortQueue { port, queue },
+            Some(queue) => PortQueue::new(port, queue),
             None => self.ports.port_queue(port, packet, self.rules),
         })
     }

@@ -99,7 +99,7 @@ impl Switch {
             return;
         }
         if let Some(to) = self.route(ctx, packet, NextHopHint::NONE)
-            && at_switches::before_queue(self, ctx, to.port, packet) == Handling::GoesOn
+            && at_switches::before_queue(self, ctx, to.port(), packet) == Handling::GoesOn
         {
             Q::enqueue(self, ctx, to, packet);
         }

@@ -123,7 +123,7 @@ impl Switch {
     ) -> PortQueue {
         let layout = config.layout();
         let to = self.leaving(ctx, packet, layout.label(packet.tag), hint);
-        packet.tag = layout.raise(packet.tag, self.congestion_at(ctx, config, to.port, packet));
+        packet.tag = layout.raise(packet.tag, self.congestion_at(ctx, config, to.port(), packet));
         to
     }
 

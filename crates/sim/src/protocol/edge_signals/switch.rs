@@ -1,7 +1,7 @@
 //! Edge switches that work together: words at a packet's first switch, packets buffered at its last one, and the signals between the two.
 
 use netloom_engine::{Hint, Scheduler};
-use netloom_fabric::{FlowControl, NO_INGRESS, Packet, PortQueue};
+use netloom_fabric::{FlowControl, NO_INGRESS, Packet};
 use netloom_routing::FlowKey;
 use netloom_routing::edges::{Between, EdgeArrival, Flush, SIGNAL_SIZE, Verdict, label_of};
 use netloom_units::Time;
@@ -136,7 +136,7 @@ impl Switch {
 
     #[inline(never)]
     pub(crate) fn send_on(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
-        let PortQueue { port, .. } = self.leaving(ctx, packet, label_of(packet.tag), NextHopHint::NONE);
+        let port = self.leaving(ctx, packet, label_of(packet.tag), NextHopHint::NONE).port();
         if at_switches::before_queue(self, ctx, port, packet) == Handling::GoesOn {
             // Packets that are released, and signals, may need the same port at this instant.
             self.enqueue(ctx, port, packet);
