@@ -327,7 +327,10 @@ impl Switch {
         self.ports.prefetch_first();
         let hashes_others = self.path_selector.fast_path().hashes_others();
         let Some(TagReading { label, hashed }) = at_switches::reads(world).filter(|_| hashes_others) else {
-            return messages.annotate(|_| NextHopHint::NONE);
+            return messages.annotate(|message| match passing(message) {
+                Some(_) => NextHopHint::OPEN,
+                None => NextHopHint::NONE,
+            });
         };
         let Switch { ports, path_selector, row, next_hops, .. } = self;
         let (next_hops, routes) = (next_hops.all(), world.forwarding.table().in_row(*row));
@@ -337,16 +340,16 @@ impl Switch {
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let tag = packet.tag;
             if packet.is_data() {
-                let Some(label) = label else { return NextHopHint::NONE };
+                let Some(label) = label else { return NextHopHint::OPEN };
                 if packet.trail.hops() > 1 {
                     return ways.labelled(packet, tag & label);
                 }
                 // What its first switch will write is not known yet.
                 let several = ways.routes.only_port(packet.dst).err();
-                return several.map_or(NextHopHint::NONE, NextHopHint::among);
+                return several.map_or(NextHopHint::OPEN, NextHopHint::among);
             }
             if !is_of_host(packet.kind) {
-                return NextHopHint::NONE;
+                return NextHopHint::OPEN;
             }
             packet.tag &= hashed;
             let cached =
