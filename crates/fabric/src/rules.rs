@@ -420,6 +420,16 @@ impl Rules {
         self.has_one_data_queue.then_some(DATA as u16)
     }
 
+    /// The queue in which control packets that go on to another node leave every port; none if there are several.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a port has at most 31 queues: FlowControl::most_vcs"
+    )]
+    pub fn only_control_queue(&self) -> Option<u16> {
+        if self.has_control_priority { Some(CONTROL as u16) } else { self.only_data_queue() }
+    }
+
     /// Whether the packet waits in a data queue.
     #[inline(always)]
     pub(crate) fn is_in_data_queue(&self, packet: &Packet) -> bool {

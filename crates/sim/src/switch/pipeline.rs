@@ -253,7 +253,7 @@ impl Switch {
         let ways = Ways::of(self, world);
         messages.annotate(|message| match passing(message) {
             Some(packet) if packet.is_data() => ways.labelled(packet, packet.tag),
-            Some(packet) => ways.hashed(packet),
+            Some(packet) => ways.of_control(packet),
             None => NextHopHint::NONE,
         });
     }
@@ -334,8 +334,7 @@ impl Switch {
         };
         let Switch { ports, path_selector, row, next_hops, .. } = self;
         let (next_hops, routes) = (next_hops.all(), world.forwarding.table().in_row(*row));
-        let rules = &world.rules;
-        let ways = Ways { rules, data_queue: rules.only_data_queue(), ports, path_selector, routes };
+        let ways = Ways::new(&world.rules, ports, path_selector, routes);
         messages.annotate(|message| {
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let tag = packet.tag;
@@ -475,6 +474,8 @@ struct Ways<'a> {
     rules: &'a Rules,
     /// [`Rules::only_data_queue`].
     data_queue: Option<u16>,
+    /// [`Rules::only_control_queue`].
+    control_queue: Option<u16>,
     ports: &'a Ports,
     path_selector: &'a SwitchPathSelector,
     routes: InRow<'a>,
@@ -484,21 +485,44 @@ impl<'a> Ways<'a> {
     fn of(switch: &'a Switch, world: &'a World) -> Self {
         let Switch { ports, path_selector, row, .. } = switch;
         let (rules, routes) = (&world.rules, world.forwarding.table().in_row(*row));
-        Ways { rules, data_queue: rules.only_data_queue(), ports, path_selector, routes }
+        Ways::new(rules, ports, path_selector, routes)
+    }
+
+    fn new(
+        rules: &'a Rules,
+        ports: &'a Ports,
+        path_selector: &'a SwitchPathSelector,
+        routes: InRow<'a>,
+    ) -> Self {
+        let (data_queue, control_queue) = (rules.only_data_queue(), rules.only_control_queue());
+        Ways { rules, data_queue, control_queue, ports, path_selector, routes }
     }
 
     /// Of a packet whose hash says its port.
     #[inline(always)]
     fn hashed(&self, packet: &mut Packet) -> NextHopHint {
-        let port = match self.routes.only_port(packet.dst) {
+        let port = self.port_of_hash(packet, note_choice);
+        self.leaving_by(port, packet, self.rules.only_queue(packet.kind))
+    }
+
+    /// Of a control packet whose hash says its port.
+    #[inline(always)]
+    fn of_control(&self, packet: &mut Packet) -> NextHopHint {
+        let port = self.port_of_hash(packet, |_, _| {});
+        self.leaving_by(port, packet, self.control_queue)
+    }
+
+    /// The port that a packet's hash says. `note`: of data that could have taken others.
+    #[inline(always)]
+    fn port_of_hash(&self, packet: &mut Packet, note: impl FnOnce(&mut Packet, PortId)) -> PortId {
+        match self.routes.only_port(packet.dst) {
             Ok(port) => port,
             Err(set) => {
                 let port = self.path_selector.port_of_hash(packet.seen_by_hash(), self.routes.several(set));
-                note_choice(packet, port);
+                note(packet, port);
                 port
             }
-        };
-        self.leaving_by(port, packet)
+        }
     }
 
     /// Of a data packet whose port a label says.
@@ -518,9 +542,10 @@ impl<'a> Ways<'a> {
         })
     }
 
+    /// Of a packet that leaves by a port, in a queue that is known or the one that the rules say.
     #[inline(always)]
-    fn leaving_by(&self, port: PortId, packet: &Packet) -> NextHopHint {
-        NextHopHint::of(match self.rules.only_queue(packet.kind) {
+    fn leaving_by(&self, port: PortId, packet: &Packet, queue: Option<u16>) -> NextHopHint {
+        NextHopHint::of(match queue {
             Some(queue) => PortQueue::new(port, queue),
             None => self.ports.port_queue(port, packet, self.rules),
         })
