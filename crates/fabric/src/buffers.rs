@@ -832,4 +832,33 @@ mod tests {
         };
         assert_eq!([28_500, 28_501].map(resumes), [true, false]);
     }
+
+    #[test]
+    fn a_paused_queue_is_asked_for_room_even_within_its_reserve() {
+        let account = SharedAccount { bytes: 400, ..SharedAccount::new(1000) };
+        let memory = Shared {
+            queues: 1,
+            pause_size: 64,
+            alpha: 1 << 19,
+            reserve: 1000,
+            resume: 0,
+            pool: 3000,
+            used: 0,
+            packet: 600,
+            headroom: vec![0],
+            inflow: vec![Inflow(0)],
+            inflow_of_all: Inflow(0),
+            buffered: vec![account],
+            paused: 0,
+        };
+        let charge = |account: SharedAccount| {
+            Shared { buffered: vec![account], ..memory.clone() }.charge(0, 0, 600, false)
+        };
+        let mut paused = account;
+        paused.pause();
+        let mut resumed = paused;
+        resumed.resume(1000);
+        let expected = [Charge::Fits, Charge::ReachesThreshold, Charge::Fits];
+        assert_eq!([account, paused, resumed].map(charge), expected);
+    }
 }
