@@ -201,7 +201,8 @@ impl Server {
                 self.nics[rail as usize].host.note_port(packet);
                 self.at_nic(ctx, rail, &Message::Packet(ctx.world.off_wire(packet)));
             }
-            Message::Packet(_) | Message::Grant(_) => self.at_nic(ctx, rail_of(ctx.world, source), message),
+            Message::Packet(_) => self.reach(ctx, rail_of(ctx.world, source), message),
+            Message::Grant(_) => self.at_nic(ctx, rail_of(ctx.world, source), message),
             Message::Nic { rail } => {
                 let timer = self.nics[*rail as usize].timers.waiting.pop();
                 if let Some(Timer { at, message, .. }) = timer {
@@ -251,8 +252,15 @@ impl Server {
         Some(self.quiet_until).filter(|&next| next < Time::MAX)
     }
 
-    /// Something reaches a NIC, and what it has to say is taken.
+    /// [`Self::reach`] of what is rarer than packets.
+    #[inline(never)]
     fn at_nic(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, rail: u32, message: &Message) {
+        self.reach(ctx, rail, message);
+    }
+
+    /// Something reaches a NIC, and what it has to say is taken.
+    #[inline(always)]
+    fn reach(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, rail: u32, message: &Message) {
         if self.reached.replace(rail).is_some_and(|before| before != rail) {
             self.quiet_until = Time::ZERO;
         }
@@ -260,7 +268,16 @@ impl Server {
         *next = Time::ZERO;
         let out = &mut AnyScheduler(&mut AtNic { engine: &mut *ctx.out, timers, rail });
         host.handle(&mut Ctx::new(ctx.world, *id, ctx.now, out), message);
-        for event in host.events().map(std::mem::take).unwrap_or_default() {
+        if let Some(events) = host.events().filter(|events| !events.is_empty()) {
+            let events = std::mem::take(events);
+            self.take_events(ctx, events);
+        }
+    }
+
+    /// Takes what a NIC has to say.
+    #[inline(never)]
+    fn take_events(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, events: Vec<FlowEvent>) {
+        for event in events {
             match event {
                 FlowEvent::Sent { flow, .. } => self.on_sent(ctx, flow),
                 FlowEvent::Received { flow, .. } => self.on_received(ctx, flow),
