@@ -10,6 +10,7 @@ use crate::flow_control::credits::Credits;
 use crate::flow_control::pfc::Pfc;
 use crate::flow_control::pfc_shared::PfcShared;
 use crate::flow_control::{Cable, FlowControl};
+use crate::packet::NO_INGRESS;
 use crate::port::{Credit, PortSpec};
 use crate::queue::wire_size;
 use crate::returns::Returns;
@@ -172,13 +173,30 @@ pub(crate) struct Shared {
     paused: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct SharedAccount {
     /// Bytes in the reserve and in the pool.
     bytes: u64,
     /// Bytes in the headroom.
     headroom: u64,
+    /// Up to this much the pool is not asked: the reserve, or nothing while the queue is paused.
+    unasked: u64,
     is_paused: bool,
+}
+
+impl SharedAccount {
+    /// An empty one.
+    fn new(reserve: u64) -> Self {
+        SharedAccount { bytes: 0, headroom: 0, unasked: reserve, is_paused: false }
+    }
+
+    fn pause(&mut self) {
+        (self.is_paused, self.unasked) = (true, 0);
+    }
+
+    fn resume(&mut self, reserve: u64) {
+        (self.is_paused, self.unasked) = (false, reserve);
+    }
 }
 
 /// Credits of every output port, and the way back of those it owes.
@@ -224,7 +242,7 @@ impl Recur for Buffers {
                 } = &**shared;
                 walk.exact(*used);
                 walk.exact(*paused);
-                for &SharedAccount { bytes, headroom, is_paused } in buffered {
+                for &SharedAccount { bytes, headroom, unasked: _, is_paused } in buffered {
                     [bytes, headroom].into_iter().for_each(|bytes| walk.exact(bytes));
                     walk.exact(is_paused);
                 }
@@ -343,21 +361,22 @@ impl Buffers {
         }
     }
 
-    /// A data packet leaves at `at` through a port and data queue, and with that an input buffer, if it came `from` one (port, data queue): it is
+    /// A data packet leaves at `at` through a port and data queue, and with that the input buffer of the port and data queue `from` which it came, if its port is not [`NO_INGRESS`]: it is
     /// paid for downstream, and its room will go back to the upstream port, or ends that port's pause unless it only [`passes`](Self::charge).
+    // No `Option`, which would be made for packets that only pass, too.
     #[inline(always)]
     pub(crate) fn on_departure(
         &mut self,
         known: Option<Accounting>,
         (at, size): (Time, u16),
         passes: bool,
-        from: Option<(u16, usize)>,
+        (ingress, queue): (u16, usize),
         to: (u16, usize),
     ) -> Effect {
         if may_be(Accounting::Credits, known)
             && let Buffers::Credits(accounts) = self
         {
-            if let Some((ingress, queue)) = from {
+            if ingress != NO_INGRESS {
                 accounts.returns.note(ingress, queue, at, u32::from(size));
             }
             let ((port, queue), packet) = (to, accounts.packet);
@@ -365,7 +384,9 @@ impl Buffers {
             *credits -= u32::from(size);
             return if *credits < packet { Effect::OutOfCredit } else { Effect::None };
         }
-        let Some((ingress, queue)) = from.filter(|_| !passes) else { return Effect::None };
+        if passes || ingress == NO_INGRESS {
+            return Effect::None;
+        }
         let resumes = if may_be(Accounting::Fixed, known)
             && let Buffers::Fixed(fixed) = self
         {
@@ -603,7 +624,7 @@ impl Shared {
                 .iter()
                 .map(|spec| headroom(config.headroom, config.pause_size, spec, rules))
                 .collect(),
-            buffered: vec![SharedAccount::default(); specs.len() * queues],
+            buffered: vec![SharedAccount::new(config.reserve.0); specs.len() * queues],
             paused: 0,
         }
     }
@@ -615,7 +636,7 @@ impl Shared {
 
     #[inline(always)]
     fn stays_quiet(&self, port: usize, time: Time) -> bool {
-        let SharedAccount { bytes, headroom, is_paused } = self.buffered[port];
+        let SharedAccount { bytes, headroom, is_paused, .. } = self.buffered[port];
         let bytes = bytes.saturating_add(self.inflow[port].within(time, self.packet));
         let shared = bytes.saturating_sub(self.reserve);
         let packets = self.packet * self.inflow.len() as u64;
@@ -627,8 +648,15 @@ impl Shared {
     /// account does not depend on whether it has: without headroom in use, shared memory is what the queues hold above their reserves.
     #[inline(always)]
     fn charge(&mut self, ingress: u16, queue: usize, size: u16, passes: bool) -> Charge {
-        let buffered = &self.buffered[usize::from(ingress) * self.queues + queue];
+        let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
         let bytes = buffered.bytes + u64::from(size);
+        // Most packets find that little: one comparison.
+        if bytes <= buffered.unasked {
+            if !passes {
+                buffered.bytes = bytes;
+            }
+            return Charge::Fits;
+        }
         let shared = bytes.saturating_sub(self.reserve);
         let used = self.used + shared.min(u64::from(size));
         if buffered.is_paused || used > self.pool || shared > 0 && shared >= self.threshold(used) {
@@ -661,7 +689,9 @@ impl Shared {
         let threshold = self.threshold(self.used);
         let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
         let pauses = !buffered.is_paused && (is_in_headroom || shared > 0 && shared >= threshold);
-        buffered.is_paused |= pauses;
+        if pauses {
+            buffered.pause();
+        }
         self.paused += u32::from(pauses);
         Admission { is_lost: false, pauses }
     }
@@ -693,7 +723,9 @@ impl Shared {
         let buffered = &mut self.buffered[usize::from(ingress) * self.queues + queue];
         let shared = buffered.bytes.saturating_sub(self.reserve);
         let resumes = buffered.headroom == 0 && (shared == 0 || shared + self.resume <= threshold);
-        buffered.is_paused = !resumes;
+        if resumes {
+            buffered.resume(self.reserve);
+        }
         self.paused -= u32::from(resumes);
         resumes
     }
@@ -754,18 +786,18 @@ mod tests {
             headroom: vec![0],
             inflow: vec![Inflow(0)],
             inflow_of_all: Inflow(0),
-            buffered: vec![SharedAccount::default()],
+            buffered: vec![SharedAccount::new(100)],
             paused: 0,
         };
         for mut buffers in [Buffers::Fixed(Box::new(fixed)), Buffers::Shared(Box::new(shared))] {
             let fits = [true, true, false, true].map(|passes| buffers.charge(None, (0, 0), (600, 1), passes));
             assert_eq!(fits, [Charge::Fits, Charge::Fits, Charge::Fits, Charge::ReachesThreshold]);
             // It leaves the account as it was, and another packet of 400 fits.
-            assert_eq!(buffers.on_departure(None, (Time(9), 600), true, Some((0, 0)), (1, 0)), Effect::None);
+            assert_eq!(buffers.on_departure(None, (Time(9), 600), true, (0, 0), (1, 0)), Effect::None);
             assert_eq!(buffers.charge(None, (0, 0), (400, 1), false), Charge::Fits);
             assert_eq!(buffers.charge(None, (0, 0), (200, 1), false), Charge::ReachesThreshold);
             // One that has been counted makes room.
-            assert_eq!(buffers.on_departure(None, (Time(9), 600), false, Some((0, 0)), (1, 0)), Effect::None);
+            assert_eq!(buffers.on_departure(None, (Time(9), 600), false, (0, 0), (1, 0)), Effect::None);
             assert_eq!(buffers.charge(None, (0, 0), (200, 1), false), Charge::Fits);
         }
     }
@@ -786,7 +818,12 @@ mod tests {
                 headroom: vec![0],
                 inflow: vec![Inflow(0)],
                 inflow_of_all: Inflow(0),
-                buffered: vec![SharedAccount { bytes: 1000 + shared + 1000, headroom: 0, is_paused: true }],
+                buffered: vec![SharedAccount {
+                    bytes: 1000 + shared + 1000,
+                    headroom: 0,
+                    unasked: 0,
+                    is_paused: true,
+                }],
                 paused: 1,
             };
             let resumes = memory.release_paused(0, 0, 1000);
@@ -794,5 +831,34 @@ mod tests {
             resumes
         };
         assert_eq!([28_500, 28_501].map(resumes), [true, false]);
+    }
+
+    #[test]
+    fn a_paused_queue_is_asked_for_room_even_within_its_reserve() {
+        let account = SharedAccount { bytes: 400, ..SharedAccount::new(1000) };
+        let memory = Shared {
+            queues: 1,
+            pause_size: 64,
+            alpha: 1 << 19,
+            reserve: 1000,
+            resume: 0,
+            pool: 3000,
+            used: 0,
+            packet: 600,
+            headroom: vec![0],
+            inflow: vec![Inflow(0)],
+            inflow_of_all: Inflow(0),
+            buffered: vec![account],
+            paused: 0,
+        };
+        let charge = |account: SharedAccount| {
+            Shared { buffered: vec![account], ..memory.clone() }.charge(0, 0, 600, false)
+        };
+        let mut paused = account;
+        paused.pause();
+        let mut resumed = paused;
+        resumed.resume(1000);
+        let expected = [Charge::Fits, Charge::ReachesThreshold, Charge::Fits];
+        assert_eq!([account, paused, resumed].map(charge), expected);
     }
 }

@@ -6,6 +6,7 @@ use rand::Rng;
 use crate::config::{Ecn, Fabric, MOST_CLASSES, Mark};
 use crate::flow_control::FlowControl;
 use crate::packet::{Packet, PacketKind};
+use crate::port::LARGEST_EARLY;
 use crate::queue::Queue;
 use crate::queue::tail_drop::TailDrop;
 
@@ -19,12 +20,29 @@ pub(crate) const DATA: usize = 2;
 /// How packets are trimmed.
 #[derive(Clone, Debug)]
 pub(crate) struct Trims {
-    /// Control packets per data packet while both wait.
+    /// Control packets per data packet while both wait; 0 where nothing is trimmed.
     pub(crate) control_weight: u32,
     /// Most bytes in the control queue.
     pub(crate) control_buffer: u64,
+    /// Most packets on their way out that were [handed on early](crate::port::Port::start_early): no more than go in a row before data, and than the control queue holds however large they are.
+    pub(crate) most_early: u32,
     pub(crate) header_size: u16,
     pub(crate) return_to_sender: bool,
+}
+
+impl Trims {
+    /// Nothing is trimmed.
+    const NONE: Self = Trims {
+        control_weight: 0,
+        control_buffer: 0,
+        most_early: 0,
+        header_size: 0,
+        return_to_sender: false,
+    };
+
+    fn are_there(&self) -> bool {
+        self.control_weight > 0
+    }
 }
 
 /// How a switch counts what its input buffers hold.
@@ -161,7 +179,8 @@ pub struct Rules {
     pub(crate) is_lossless: bool,
     /// Whether a data packet without room is simply dropped.
     pub(crate) drops_tail: bool,
-    pub(crate) trims: Option<Trims>,
+    /// See [`Self::trims`].
+    pub(crate) trims: Trims,
     /// PAUSE frames: added to their arrival.
     pub(crate) response: Time,
 }
@@ -213,14 +232,17 @@ impl Rules {
             queue_of_kind[kind.index()] = LINK as u8;
         }
         let buffer = fabric.queue_room(packet).map_or(u64::MAX, |room| room.0);
-        let mut trims = None;
+        let mut trims = Trims::NONE;
         if let Queue::Trimming(config) = &fabric.queue {
-            trims = Some(Trims {
+            let control_buffer = config.control_buffer.map_or(buffer.saturating_mul(2), |buffer| buffer.0);
+            let most_early = (control_buffer / LARGEST_EARLY).min(config.control_weight.into());
+            trims = Trims {
                 control_weight: config.control_weight,
-                control_buffer: config.control_buffer.map_or(buffer.saturating_mul(2), |buffer| buffer.0),
+                control_buffer,
+                most_early: most_early as u32,
                 header_size: config.header_size.0 as u16,
                 return_to_sender: config.return_to_sender,
-            });
+            };
         }
         let marks = |when| options.ecn.as_ref().is_some_and(|ecn| ecn.mark == when);
         let (mut safe, mut early_drop) = (buffer, 0);
@@ -232,7 +254,7 @@ impl Rules {
             queues,
             has_one_data_queue: queues == DATA + 1,
             first_shared,
-            first_scheduled: if trims.is_some() { CONTROL } else { first_shared },
+            first_scheduled: if trims.are_there() { CONTROL } else { first_shared },
             quanta,
             queue_of_kind,
             has_control_priority: options.control_priority,
@@ -251,7 +273,7 @@ impl Rules {
             cut_through: options.cut_through,
             packet: packet.0,
             is_lossless: fabric.is_lossless(),
-            drops_tail: trims.is_none() && !fabric.is_lossless(),
+            drops_tail: !trims.are_there() && !fabric.is_lossless(),
             trims,
             response: match &fabric.flow_control {
                 FlowControl::Pfc(pfc) => pfc.response,
@@ -316,10 +338,15 @@ impl Rules {
         self.has_one_data_queue && self.first_scheduled > DATA
     }
 
+    /// How packets are trimmed, if they are.
+    pub(crate) fn trims(&self) -> Option<&Trims> {
+        self.trims.are_there().then_some(&self.trims)
+    }
+
     /// Whether packets are trimmed and ports have one queue of control packets and one of data, which differ by what a packet is unless it is data that hurry.
     #[inline(always)]
     pub fn trims_plainly(&self) -> bool {
-        self.trims.is_some()
+        self.trims.are_there()
             && self.has_one_data_queue
             && self.first_shared > DATA
             && self.has_control_priority
@@ -391,6 +418,16 @@ impl Rules {
     )]
     pub fn only_data_queue(&self) -> Option<u16> {
         self.has_one_data_queue.then_some(DATA as u16)
+    }
+
+    /// The queue in which control packets that go on to another node leave every port; none if there are several.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a port has at most 31 queues: FlowControl::most_vcs"
+    )]
+    pub fn only_control_queue(&self) -> Option<u16> {
+        if self.has_control_priority { Some(CONTROL as u16) } else { self.only_data_queue() }
     }
 
     /// Whether the packet waits in a data queue.

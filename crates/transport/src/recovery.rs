@@ -45,6 +45,8 @@ pub(crate) struct Recovery {
     highest: u32,
     /// Whether packets are known to overtake each other.
     reorders: bool,
+    /// [`LossDetection::rack`]: other timers than the timeout may expire.
+    rack: bool,
     /// The reordering window in quarters of the least round-trip time; where it may next grow; recoveries until it shrinks.
     window: u32,
     window_round: u32,
@@ -143,6 +145,7 @@ impl Recovery {
             latest_rtt,
             highest,
             reorders,
+            rack: _,
             window,
             window_round,
             persistence,
@@ -204,7 +207,8 @@ impl Recovery {
     }
 
     /// `reorders` says whether packets are known to overtake each other from the start.
-    pub(crate) fn new(reorders: bool, now: Time) -> Self {
+    pub(crate) fn new(transport: &Transport, reorders: bool, now: Time) -> Self {
+        let detection = transport.reliability.facts().loss_detection;
         Recovery {
             departures: VecDeque::new(),
             first: 0,
@@ -217,6 +221,7 @@ impl Recovery {
             latest_rtt: Time::ZERO,
             highest: 0,
             reorders,
+            rack: detection.is_some_and(|found| found.rack),
             window: 1,
             window_round: 0,
             persistence: 0,
@@ -603,8 +608,7 @@ impl Recovery {
     #[inline(always)]
     pub(crate) fn is_quiet_until(&self, transport: &Transport, time: Time) -> bool {
         let Some(oldest) = self.departures.front() else { return false };
-        let rack = transport.reliability.facts().loss_detection.is_some_and(|found| found.rack);
-        !rack && oldest.at + Rtt::least_timeout(&transport.options) >= time
+        !self.rack && oldest.at + Rtt::least_timeout(&transport.options) >= time
     }
 
     /// Which timer expires next, and when; `None` while nothing is under way.

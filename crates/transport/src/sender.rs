@@ -199,7 +199,7 @@ impl Sender {
         let has_sacks = transport.has_sacks();
         let remembers = has_sacks || path.lossy && transport.has_acks();
         let recovery = remembers.then(|| {
-            let recovery = Recovery::new(path.reorders, now);
+            let recovery = Recovery::new(transport, path.reorders, now);
             Box::new(if has_sacks { recovery.with_sacks() } else { recovery })
         });
         let shaping = transport.shaping.facts();

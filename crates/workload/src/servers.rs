@@ -258,7 +258,7 @@ impl Servers {
         };
         let (order, place) = (order.into(), place.into());
         let joined = of_nic > 1;
-        Ok(Rails {
+        let rails = Rails {
             ports: count,
             bonded,
             joined,
@@ -270,7 +270,10 @@ impl Servers {
             seed,
             order,
             place,
-        })
+            rail: Box::default(),
+        };
+        let rail = rails.place.iter().map(|place| rails.rail_of(place % rails.ports)).collect();
+        Ok(Rails { rail, ..rails })
     }
 
     /// The scale-up network, if it is part of the network.
@@ -480,6 +483,8 @@ pub struct Rails {
     order: Box<[HostId]>,
     /// The place of every host in that order.
     place: Box<[u32]>,
+    /// The rail of every host.
+    rail: Box<[u32]>,
 }
 
 impl Rails {
@@ -575,8 +580,13 @@ impl Rails {
 
     /// The endpoint and the rail of a host of the network.
     pub fn endpoint(&self, host: HostId) -> (u32, u32) {
-        let place = self.place[host as usize];
-        (place / self.ports, self.rail_of(place % self.ports))
+        (self.place[host as usize] / self.ports, self.rail(host))
+    }
+
+    /// The rail of a host of the network.
+    #[inline]
+    pub fn rail(&self, host: HostId) -> u32 {
+        self.rail[host as usize]
     }
 
     /// Which port of its rail a host of the network is.

@@ -6,8 +6,11 @@
 
 use netloom_units::Time;
 
-use super::{Departure, Port};
+use super::{Contents, Departure, Port};
 use crate::packet::Packet;
+
+/// The size of the largest packet that is handed on early.
+pub(crate) const LARGEST_EARLY: u64 = u8::MAX as u64;
 
 /// What was handed on early and has not begun at some instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +33,7 @@ impl Port {
         if !is_alike || self.watch_from <= start {
             return None;
         }
-        let arrival = self.start_behind(packet, true, false);
+        let arrival = self.start_behind(packet, true, Contents::Control);
         self.early_size = early_size;
         self.early += 1;
         self.queued += u64::from(size);
@@ -54,7 +57,7 @@ impl Port {
         self.forget_early();
         self.free_at = now;
         self.stats.note_queue(u64::from(packet.size));
-        let arrival = self.start(packet, false, false);
+        let arrival = self.start(packet, false, Contents::Control);
         arrival.map(|arrival| self.departure(packet, arrival))
     }
 

@@ -18,6 +18,7 @@ use crate::pace::{OddRate, Pace};
 use crate::packet::Packet;
 use crate::rules::Rules;
 use crate::telemetry::{Stamp, Telemetry};
+pub(crate) use early::LARGEST_EARLY;
 pub(crate) use stats::Drain;
 pub use stats::PortStats;
 use stats::{Losses, PauseTime, Traffic};
@@ -28,6 +29,17 @@ pub use wire::{Credit, Departure, Fate, LAST_RANK, PortQueue, PortSpec, Wire, ri
 struct Span {
     duration: Time,
     head: Time,
+}
+
+/// What is known of a packet that starts, where code is made for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contents {
+    /// Nothing is.
+    Any,
+    /// No [telemetry](Port::set_telemetry) is written on it.
+    Unstamped,
+    /// It is no data packet.
+    Control,
 }
 
 /// What few ports have, or only those that have met with something.
@@ -390,17 +402,22 @@ impl Port {
     }
 
     /// Starts sending a packet, which `has_waited` in its queue or not, at `free_at`. Returns when it reaches the other end; `None` if a fault
-    /// takes it. `may_stamp`: [telemetry](Self::set_telemetry) may have to be written on it.
+    /// takes it.
     #[inline(always)]
-    pub(crate) fn start(&mut self, packet: &mut Packet, has_waited: bool, may_stamp: bool) -> Option<Time> {
-        let arrival = self.start_behind(packet, has_waited, may_stamp)?;
+    pub(crate) fn start(
+        &mut self,
+        packet: &mut Packet,
+        has_waited: bool,
+        contents: Contents,
+    ) -> Option<Time> {
+        let arrival = self.start_behind(packet, has_waited, contents)?;
         self.sending = packet.size;
         Some(arrival)
     }
 
     /// The same, but what is being sent stays what it is.
     #[inline(always)]
-    fn start_behind(&mut self, packet: &mut Packet, has_waited: bool, may_stamp: bool) -> Option<Time> {
+    fn start_behind(&mut self, packet: &mut Packet, has_waited: bool, contents: Contents) -> Option<Time> {
         let start = self.free_at;
         let (duration, head, serialisation) = if self.watch_from <= start {
             let Span { duration, head } = self.watch(packet, start, has_waited)?;
@@ -415,7 +432,9 @@ impl Port {
         self.stats.bytes += u64::from(packet.size);
         self.stats.packets += 1;
         self.stats.busy += duration;
-        if packet.kind.is_data() {
+        debug_assert!(contents != Contents::Control || !packet.kind.is_data());
+        if contents != Contents::Control && packet.kind.is_data() {
+            let may_stamp = contents == Contents::Any;
             debug_assert!(may_stamp || !self.stamps);
             if may_stamp && self.stamps {
                 self.stamp(packet, start);

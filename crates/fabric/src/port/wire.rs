@@ -112,27 +112,40 @@ pub trait Wire {
     fn grant(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit);
 }
 
-/// The queue by which a packet leaves a node.
+/// The queue by which a packet leaves a node: its port, and which of the port's queues, in one number, as it is handed on from one to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortQueue {
-    /// Its port.
-    pub port: u16,
-    /// Which of the port's queues.
-    pub queue: u16,
-}
+pub struct PortQueue(u32);
 
 impl PortQueue {
-    /// Both in one number, which is not the greatest: no port has this many queues.
+    /// A queue of a port.
     #[inline(always)]
-    pub fn to_bits(self) -> u32 {
-        u32::from(self.queue) << u16::BITS | u32::from(self.port)
+    pub fn new(port: u16, queue: u16) -> Self {
+        PortQueue(u32::from(queue) << u16::BITS | u32::from(port))
     }
 
-    /// The queue of which [`Self::to_bits`] made a number.
+    /// Its port.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "either half")]
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+    pub fn port(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// Which of the port's queues.
+    #[inline(always)]
+    pub fn queue(self) -> u16 {
+        (self.0 >> u16::BITS) as u16
+    }
+
+    /// The number, which is not one of the greatest: no port has this many queues.
+    #[inline(always)]
+    pub fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    /// The queue of a [number](Self::to_bits).
+    #[inline(always)]
     pub fn from_bits(bits: u32) -> Self {
-        PortQueue { port: bits as u16, queue: (bits >> u16::BITS) as u16 }
+        PortQueue(bits)
     }
 }
 

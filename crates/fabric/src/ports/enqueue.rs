@@ -295,9 +295,9 @@ impl Ports {
         random: &mut impl Rng,
         at: At<'_, impl Wire>,
     ) -> Fate {
-        let queue = usize::from(to.queue);
+        let queue = usize::from(to.queue());
         let now = at.now;
-        let mut output = self.output(to.port, false, at);
+        let mut output = self.output(to.port(), false, at);
         debug_assert!(!HAS_PLAIN_QUEUES || output.transmitter.at.rules.has_plain_queues());
         (output.transmitter.may_stamp, output.transmitter.has_plain_queues) = (MAY_STAMP, HAS_PLAIN_QUEUES);
         output.start_all_before(now);
@@ -313,7 +313,7 @@ impl Ports {
         random: &mut impl Rng,
         at: &mut At<'_, impl Wire>,
     ) -> Fate {
-        match &at.rules.trims {
+        match at.rules.trims() {
             Some(_) => {
                 let to = self.port_queue(port, packet, at.rules);
                 match self.is_host {
@@ -339,11 +339,12 @@ impl Ports {
         random: &mut impl Rng,
         at: At<'_, impl Wire>,
     ) -> Fate {
-        let Some(trims) = &at.rules.trims else { return self.enqueue(to.port, packet, random, at) };
+        let trims = &at.rules.trims;
+        debug_assert!(at.rules.trims().is_some());
         debug_assert_eq!(self.is_host, IS_HOST);
         debug_assert!(!TRIMS_PLAINLY || at.rules.trims_plainly());
         let (now, rules) = (at.now, at.rules);
-        let mut output = self.output(to.port, false, at);
+        let mut output = self.output(to.port(), false, at);
         let transmitter = &mut output.transmitter;
         (transmitter.is_host, transmitter.trims_plainly) = (IS_HOST, TRIMS_PLAINLY);
         output.start_all_before(now);
@@ -351,7 +352,7 @@ impl Ports {
         let queue = match (TRIMS_PLAINLY, packet.is_data()) {
             (true, true) => rules.trimming_queue(packet, DATA),
             (true, false) => CONTROL,
-            (false, _) => rules.trimming_queue(packet, to.queue.into()),
+            (false, _) => rules.trimming_queue(packet, to.queue().into()),
         };
         if HANDS_ON_EARLY && queue == CONTROL {
             return match !packet.is_data() && Trimming(trims).sends_control(&mut output, packet) {
@@ -407,7 +408,7 @@ impl Ports {
         random: &mut impl Rng,
         mut at: At<'_, impl Wire>,
     ) -> Fate {
-        self.enqueue_in_order(to.to_bits(), next, packet, random, &mut at.again())
+        self.enqueue_in_order(to, next, packet, random, &mut at.again())
     }
 
     /// [`Self::enqueue_lossless`] where a packet concerns [only the port](Self::is_together) by which it leaves.
@@ -424,14 +425,14 @@ impl Ports {
         debug_assert!(!K::HAS_PLAIN_QUEUES || at.rules.has_plain_queues());
         debug_assert!(K::ACCOUNTING.is_none() || K::ACCOUNTING == at.rules.accounting());
         let now = at.now;
-        let mut output = self.output(to.port, true, at.again());
+        let mut output = self.output(to.port(), true, at.again());
         let transmitter = &mut output.transmitter;
         transmitter.is_host = false;
         // Where that is not known, other packets may have been.
         transmitter.hands_on_early = K::HANDS_ON_EARLY || K::ACCOUNTING.is_none();
         (transmitter.has_plain_queues, transmitter.accounting) = (K::HAS_PLAIN_QUEUES, K::ACCOUNTING);
         output.start_all_before(now);
-        let queue = usize::from(to.queue);
+        let queue = usize::from(to.queue());
         let is_alone = next > now;
         let fate = match K::HANDS_ON_EARLY {
             true => output.enqueue(&Lossless::<true> { is_alone }, packet, queue, random),
@@ -440,32 +441,31 @@ impl Ports {
         if let Some(fate) = fate {
             return fate;
         }
-        self.enqueue_exactly(to.port, packet, random, &mut at.again())
+        self.enqueue_exactly(to.port(), packet, random, &mut at.again())
     }
 
-    /// [`Self::enqueue_together`] as far as nothing but the order of what starts is in the way. `to` is the [`PortQueue`] as [one number](PortQueue::to_bits), so that all arguments are in registers.
+    /// [`Self::enqueue_together`] as far as nothing but the order of what starts is in the way.
     #[inline(never)]
     fn enqueue_in_order(
         &mut self,
-        to: u32,
+        to: PortQueue,
         next: Time,
         packet: &mut Packet,
         random: &mut impl Rng,
         at: &mut At<'_, impl Wire>,
     ) -> Fate {
         debug_assert!(!self.is_ordered || self.first_departure(at.now).is_none(), "ports are settled");
-        let to = PortQueue::from_bits(to);
         if !self.is_ordered && self.inputs.is_none() {
             let now = at.now;
             let is_ordered = self.is_entangled() && self.is_together(now, next);
             let ordered = Ordered { is_charged: false, is_ordered };
-            let mut output = self.output(to.port, true, at.again());
+            let mut output = self.output(to.port(), true, at.again());
             output.start_all_before(now);
-            if let Some(fate) = output.enqueue(&ordered, packet, to.queue.into(), random) {
+            if let Some(fate) = output.enqueue(&ordered, packet, to.queue().into(), random) {
                 return fate;
             }
         }
-        self.enqueue_exactly(to.port, packet, random, at)
+        self.enqueue_exactly(to.port(), packet, random, at)
     }
 
     /// [`Self::enqueue_lossless`] where a departure at one port may cause something at another, or this packet may.

@@ -183,7 +183,7 @@ impl Ports {
     }
 }
 
-/// A data packet of a queue that should have started at `start` is lost on the channel: it leaves the input buffer (port, data queue) `from` which it comes all the same, unless it only `passes` there, and if it has begun, the other end
+/// A data packet of a queue that should have started at `start` is lost on the channel: it leaves the input buffer (port, data queue; port [`NO_INGRESS`]: none) `from` which it comes all the same, unless it only `passes` there, and if it has begun, the other end
 /// under credits notices that it is missing. Returns what follows from that at another port.
 #[cold]
 #[inline(never)]
@@ -192,7 +192,7 @@ pub(super) fn lose(
     transmitter: Transmitter<'_, impl Wire>,
     packet: &Packet,
     passes: bool,
-    (queue, start, from): (usize, Time, Option<(u16, usize)>),
+    (queue, start, from): (usize, Time, (u16, usize)),
 ) -> Effect {
     let Transmitter { port, index, buffers, dropped, is_host, at, .. } = transmitter;
     dropped.get_or_insert_default().note(packet, DropCause::Fault);
@@ -201,8 +201,8 @@ pub(super) fn lose(
         if is_host {
             port.pass(packet, start);
         }
-        let from = from.filter(|_| !passes || buffers.accounts().is_some());
-        return from.map_or(Effect::None, |from| buffers.leave(start, packet.size, from));
+        let is_held = from.0 != NO_INGRESS && (!passes || buffers.accounts().is_some());
+        return if is_held { buffers.leave(start, packet.size, from) } else { Effect::None };
     }
     let to = (index as u16, queue - DATA);
     let effect = buffers.on_departure(None, (start, packet.size), passes, from, to);

@@ -216,7 +216,7 @@ impl Ports {
         reason = "a port has at most 31 queues: FlowControl::most_vcs"
     )]
     pub fn port_queue(&self, port: u16, packet: &Packet, rules: &Rules) -> PortQueue {
-        PortQueue { port, queue: self.queue_out(usize::from(port), packet, rules) as u16 }
+        PortQueue::new(port, self.queue_out(usize::from(port), packet, rules) as u16)
     }
 
     /// The same of a data packet where ports have several data queues.
@@ -226,7 +226,7 @@ impl Ports {
         reason = "a port has at most 31 queues: FlowControl::most_vcs"
     )]
     pub fn data_port_queue(&self, port: u16, packet: &Packet, rules: &Rules) -> PortQueue {
-        PortQueue { port, queue: rules.data_queue_out(packet, || self.step(port.into(), packet)) as u16 }
+        PortQueue::new(port, rules.data_queue_out(packet, || self.step(port.into(), packet)) as u16)
     }
 
     /// The data queue, from 0, in which a data packet leaves through a port.

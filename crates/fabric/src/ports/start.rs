@@ -6,7 +6,7 @@ use super::{At, ServiceState, links};
 use crate::buffers::{Buffers, Effect};
 use crate::faults::{DropCause, Dropped};
 use crate::packet::{ByKind, NO_INGRESS, Packet};
-use crate::port::{Port, Wire};
+use crate::port::{Contents, Port, Wire};
 use crate::queues::{Popped, Queues};
 use crate::rules::{Accounting, CONTROL, DATA, LINK, Rules, Trims};
 
@@ -91,15 +91,14 @@ impl<W: Wire> Output<'_, W> {
         if transmitter.hands_on_early {
             transmitter.port.forget_early();
         }
-        let queue =
-            match (transmitter.has_plain_queues, transmitter.trims_plainly, &transmitter.at.rules.trims) {
-                (true, ..) => ready.trailing_zeros() as usize,
-                (_, true, Some(trims)) => service[transmitter.index].next_of_two(ready, trims),
-                _ => {
-                    let Transmitter { index, is_lossless, at, .. } = transmitter;
-                    next_queue(ready, (*index, *is_lossless), queues, service, at.rules)
-                }
-            };
+        let queue = match (transmitter.has_plain_queues, transmitter.trims_plainly) {
+            (true, _) => ready.trailing_zeros() as usize,
+            (_, true) => service[transmitter.index].next_of_two(ready, &transmitter.at.rules.trims),
+            _ => {
+                let Transmitter { index, is_lossless, at, .. } = transmitter;
+                next_queue(ready, (*index, *is_lossless), queues, service, at.rules)
+            }
+        };
         let Popped { packet, is_last, left } = queues.pop(transmitter.port.number(queue));
         transmitter.port.note_start(packet.size, queue, is_last);
         let effect = transmitter.start(packet, queue, Origin::Queue { left });
@@ -171,20 +170,23 @@ impl<W: Wire> Transmitter<'_, W> {
         if !self.is_lossless || queue < DATA {
             if self.is_lossless && queue == LINK {
                 send_pause(self.port, self.index, packet, self.buffers, self.at.rules, self.at.wire);
-            } else if !self.send(packet, origin) {
+            } else if !self.send(
+                packet,
+                origin,
+                if self.is_lossless { Contents::Control } else { self.contents() },
+            ) {
                 return self.lose(packet, at, origin);
             }
             return Effect::None;
         }
-        let mut from = None;
+        let mut from = (NO_INGRESS, 0);
         if !self.is_host {
-            let queue_in = || queue_in(packet, self.has_plain_queues, self.at.rules);
-            from = (packet.ingress != NO_INGRESS).then(|| (packet.ingress, queue_in()));
+            from = (packet.ingress, queue_in(packet, self.has_plain_queues, self.at.rules));
             let vc = if self.has_plain_queues { 0 } else { self.at.rules.vc_of(queue) };
             packet.trail = packet.trail.by(vc);
         }
         let passes = origin == Origin::Passing;
-        if !self.send(packet, origin) {
+        if !self.send(packet, origin, self.contents()) {
             return links::lose(self.again(), packet, passes, (queue, at, from));
         }
         let to = (self.index as u16, queue - DATA);
@@ -196,11 +198,17 @@ impl<W: Wire> Transmitter<'_, W> {
         effect
     }
 
+    /// What is known of a packet that goes by any queue.
+    #[inline(always)]
+    fn contents(&self) -> Contents {
+        if self.may_stamp { Contents::Any } else { Contents::Unstamped }
+    }
+
     /// Puts a packet on the channel; returns whether no fault takes it.
     #[inline(always)]
-    fn send(&mut self, packet: &mut Packet, origin: Origin) -> bool {
+    fn send(&mut self, packet: &mut Packet, origin: Origin, contents: Contents) -> bool {
         let has_waited = matches!(origin, Origin::Queue { .. });
-        let Some(arrival) = self.port.start(packet, has_waited, self.may_stamp) else { return false };
+        let Some(arrival) = self.port.start(packet, has_waited, contents) else { return false };
         match origin {
             Origin::Queue { left } if left > self.at.rules.unmarked_departure => {
                 self.port.mark_departure(packet, left, self.at.rules);
@@ -290,7 +298,7 @@ fn serve_alone(queue: usize, index: usize, queues: &Queues, service: &mut [Servi
 #[inline(never)]
 fn schedule(ready: u32, index: usize, queues: &Queues, service: &mut [ServiceState], rules: &Rules) -> usize {
     // Where control packets are counted, it is mostly their turn.
-    if let Some(trims) = &rules.trims
+    if let Some(trims) = rules.trims()
         && ready >> CONTROL & 1 == 1
         && service[index].control_sent != trims.control_weight
     {
@@ -310,7 +318,7 @@ fn schedule_data(
     rules: &Rules,
 ) -> usize {
     let service = &mut service[index];
-    if rules.trims.is_some() {
+    if rules.trims().is_some() {
         service.control_sent = 0;
         ready &= !(1 << CONTROL);
         let queue = ready.trailing_zeros() as usize;
@@ -340,7 +348,7 @@ fn send_pause(
     frame.by_kind = ByKind::new(buffers.paused_queues(index as u16));
     let late = port.latency + rules.response;
     let start = port.free_at;
-    if port.start(frame, true, false).is_some() {
+    if port.start(frame, true, Contents::Control).is_some() {
         let arrival = port.free_at + late;
         // One that has come and is not obeyed yet goes with the link, too.
         if port.faults().is_none_or(|faults| !faults.is_cut_between(start, arrival)) {

@@ -54,14 +54,11 @@ impl Trimming<'_> {
     #[inline(always)]
     pub(super) fn sends_control(&self, output: &mut Output<'_, impl Wire>, packet: &mut Packet) -> bool {
         let Output { service, transmitter: Transmitter { port, index, at, .. }, .. } = output;
-        let early = u32::from(port.early) + 1;
-        if u64::from(early) * u64::from(packet.size) > self.0.control_buffer {
+        if u32::from(port.early) >= self.0.most_early {
             return false;
         }
         if port.occupied == 0 {
-            if early <= self.0.control_weight
-                && let Some(departure) = port.start_control(packet, at.now)
-            {
+            if let Some(departure) = port.start_control(packet, at.now) {
                 at.wire.depart(departure);
                 return true;
             }
@@ -114,11 +111,11 @@ impl Trimming<'_> {
     /// data, and its own signals always fit. `from`: what was handed on early waits if it begins then or later.
     #[inline(always)]
     fn has_room(&self, output: &Output<'_, impl Wire>, packet: &Packet, queue: usize, from: Time) -> bool {
-        let Transmitter { port, at, is_host, .. } = &output.transmitter;
+        let Transmitter { port, at, is_host, trims_plainly, .. } = &output.transmitter;
         let (buffer, control_buffer) = (at.rules.buffer, self.0.control_buffer);
         let limit = match queue {
             CONTROL => control_buffer,
-            _ if packet.is_data() => buffer,
+            _ if *trims_plainly || packet.is_data() => buffer,
             // Without a queue of their own, control packets have their room beside that of the data.
             _ => buffer.saturating_add(control_buffer),
         };

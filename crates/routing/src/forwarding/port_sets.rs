@@ -59,7 +59,8 @@ impl PortSets {
     #[inline(always)]
     pub(super) fn several(&self, set: u32) -> &[PortId] {
         let Set { start, count, .. } = self.sets[set as usize];
-        &self.ports[start as usize..][..usize::from(count)]
+        // One check, as the sum cannot overflow.
+        &self.ports[start as usize..start as usize + usize::from(count)]
     }
 
     /// The port of one that has no others.

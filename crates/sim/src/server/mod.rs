@@ -11,7 +11,7 @@ pub(crate) mod nic_choice;
 pub(crate) mod nic_timers;
 pub(crate) mod recur;
 
-use netloom_engine::{AnyScheduler, Due, DynScheduler, Scheduler, TIMER};
+use netloom_engine::{AnyScheduler, Due, DynScheduler, TIMER};
 use netloom_fabric::Packet;
 use netloom_routing::FlowKey;
 use netloom_topology::HostId;
@@ -34,6 +34,10 @@ use crate::world::World;
 pub(crate) struct Server {
     number: u32,
     nics: Vec<Nic>,
+    /// The last NIC that something has reached since all had come to one instant.
+    reached: Option<u32>,
+    /// Nothing happens before inside any NIC but that one.
+    quiet_until: Time,
     work: HostWork,
     /// The next message that starts by the clock.
     upcoming: Option<Job>,
@@ -71,6 +75,26 @@ struct Nic {
     next: Time,
 }
 
+impl Nic {
+    /// Comes to `ctx.now`, if it has not. What has left it by then may have set timers that come before what is due from `source`, and the node goes on to that.
+    #[inline]
+    fn catch_up(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, rail: u32, source: u32) {
+        let Nic { id, host, timers, next } = self;
+        if *next >= ctx.now {
+            return;
+        }
+        let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
+        loop {
+            let then = host.advance(&mut Ctx::new(ctx.world, *id, ctx.now, &mut AnyScheduler(out)));
+            let Some((due, timer)) = out.due_timer(Due { at: ctx.now, source }) else {
+                *next = then.unwrap_or(Time::MAX);
+                return;
+            };
+            host.handle(&mut Ctx::new(ctx.world, *id, due.at, &mut AnyScheduler(out)), &timer);
+        }
+    }
+}
+
 impl Server {
     /// A server of these NICs, whose messages are numbered from `first_message` on.
     pub(crate) fn new(number: u32, nics: Vec<(HostId, Host)>, work: HostWork, first_message: u32) -> Self {
@@ -81,6 +105,8 @@ impl Server {
                 .into_iter()
                 .map(|(id, host)| Nic { id, host, timers: Timers::default(), next: Time::ZERO })
                 .collect(),
+            reached: None,
+            quiet_until: Time::ZERO,
             work,
             upcoming: None,
             has_begun: false,
@@ -168,27 +194,15 @@ impl Server {
         source: u32,
         message: &Message,
     ) {
-        // What has left a NIC by now may have set timers that are due before ctx.now, and the node goes on to ctx.now.
-        for (rail, Nic { id, host, timers, next }) in (0..).zip(&mut self.nics) {
-            if *next >= ctx.now {
-                continue;
-            }
-            let out = &mut AnyScheduler(&mut AtNic { engine: &mut *ctx.out, timers, rail });
-            let ctx = &mut Ctx::new(ctx.world, *id, ctx.now, out);
-            let mut then = host.advance(ctx);
-            while let Some((due, timer)) = Scheduler::due_timer(ctx.out, Due { at: ctx.now, source }) {
-                host.handle(&mut ctx.at(due.at), &timer);
-                then = host.advance(ctx);
-            }
-            *next = then.unwrap_or(Time::MAX);
-        }
+        self.catch_up(ctx, source);
         match message {
             Message::Packet(packet) if ctx.world.port_selection().is_some() => {
                 let rail = rail_of(ctx.world, source);
                 self.nics[rail as usize].host.note_port(packet);
                 self.at_nic(ctx, rail, &Message::Packet(ctx.world.off_wire(packet)));
             }
-            Message::Packet(_) | Message::Grant(_) => self.at_nic(ctx, rail_of(ctx.world, source), message),
+            Message::Packet(_) => self.reach(ctx, rail_of(ctx.world, source), message),
+            Message::Grant(_) => self.at_nic(ctx, rail_of(ctx.world, source), message),
             Message::Nic { rail } => {
                 let timer = self.nics[*rail as usize].timers.waiting.pop();
                 if let Some(Timer { at, message, .. }) = timer {
@@ -209,6 +223,23 @@ impl Server {
         }
     }
 
+    /// All NICs come to `ctx.now`.
+    #[inline(always)]
+    fn catch_up(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, source: u32) {
+        let reached = self.reached.take();
+        if self.quiet_until < ctx.now {
+            for (rail, nic) in (0..).zip(&mut self.nics) {
+                nic.catch_up(ctx, rail, source);
+            }
+            self.quiet_until = self.nics.iter().map(|nic| nic.next).min().unwrap_or(Time::MAX);
+        } else if let Some(rail) = reached {
+            // Mostly the only one that is concerned.
+            let nic = &mut self.nics[rail as usize];
+            nic.catch_up(ctx, rail, source);
+            self.quiet_until = self.quiet_until.min(nic.next);
+        }
+    }
+
     pub(crate) fn advance(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>) -> Option<Time> {
         for (rail, Nic { id, host, timers, next }) in (0..).zip(&mut self.nics) {
             if *next < ctx.now {
@@ -216,16 +247,37 @@ impl Server {
                 *next = host.advance(&mut Ctx::new(ctx.world, *id, ctx.now, out)).unwrap_or(Time::MAX);
             }
         }
-        self.nics.iter().map(|nic| nic.next).min().filter(|&next| next < Time::MAX)
+        self.reached = None;
+        self.quiet_until = self.nics.iter().map(|nic| nic.next).min().unwrap_or(Time::MAX);
+        Some(self.quiet_until).filter(|&next| next < Time::MAX)
+    }
+
+    /// [`Self::reach`] of what is rarer than packets.
+    #[inline(never)]
+    fn at_nic(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, rail: u32, message: &Message) {
+        self.reach(ctx, rail, message);
     }
 
     /// Something reaches a NIC, and what it has to say is taken.
-    fn at_nic(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, rail: u32, message: &Message) {
+    #[inline(always)]
+    fn reach(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, rail: u32, message: &Message) {
+        if self.reached.replace(rail).is_some_and(|before| before != rail) {
+            self.quiet_until = Time::ZERO;
+        }
         let Nic { id, host, timers, next } = &mut self.nics[rail as usize];
         *next = Time::ZERO;
         let out = &mut AnyScheduler(&mut AtNic { engine: &mut *ctx.out, timers, rail });
         host.handle(&mut Ctx::new(ctx.world, *id, ctx.now, out), message);
-        for event in host.events().map(std::mem::take).unwrap_or_default() {
+        if let Some(events) = host.events().filter(|events| !events.is_empty()) {
+            let events = std::mem::take(events);
+            self.take_events(ctx, events);
+        }
+    }
+
+    /// Takes what a NIC has to say.
+    #[inline(never)]
+    fn take_events(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>, events: Vec<FlowEvent>) {
+        for event in events {
             match event {
                 FlowEvent::Sent { flow, .. } => self.on_sent(ctx, flow),
                 FlowEvent::Received { flow, .. } => self.on_received(ctx, flow),
@@ -392,5 +444,5 @@ impl Server {
 
 /// The rail at the end of a channel to a server.
 fn rail_of(world: &World, source: u32) -> u32 {
-    world.servers().rails.endpoint(world.network.channel(source & !BESIDE).to).1
+    world.servers().rails.rail(world.network.channel(source & !BESIDE).to)
 }

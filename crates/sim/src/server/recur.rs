@@ -17,6 +17,8 @@ impl Server {
         let Server {
             number,
             nics,
+            reached: _,
+            quiet_until,
             work,
             upcoming: _,
             has_begun,
@@ -31,6 +33,8 @@ impl Server {
             calculated,
         } = self;
         let origin = ORIGIN | *number;
+        // Found again from when something happens inside each NIC.
+        *quiet_until = Time::ZERO;
         if walk.has_successors() {
             // Which NIC a message takes that its work gives none may depend on its number.
             work.recur(origin, world.servers().hashes(), walk);

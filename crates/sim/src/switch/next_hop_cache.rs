@@ -25,6 +25,15 @@ impl NextHopHint {
     /// Of data that are decided on when they are handled.
     pub(crate) const DECIDED: Self = NextHopHint::among(0);
 
+    /// Of a packet that goes on to another node; how is not known.
+    pub(crate) const OPEN: Self = NextHopHint(u32::MAX - 1);
+
+    /// Whether nothing is known of how the packet leaves.
+    #[inline(always)]
+    pub(crate) fn is_open(self) -> bool {
+        self.0 >= NextHopHint::OPEN.0
+    }
+
     /// Of data that leave by one of this set of ports, by its number.
     #[inline(always)]
     pub(crate) const fn among(set: u32) -> Self {
@@ -40,8 +49,7 @@ impl NextHopHint {
     /// The number of the set of ports among which one is drawn or decided on.
     #[inline(always)]
     pub(crate) fn set(self) -> Option<u32> {
-        (self != NextHopHint::NONE && self.0 & NextHopHint::AMONG != 0)
-            .then_some(self.0 & !NextHopHint::AMONG)
+        (!self.is_open() && self.0 & NextHopHint::AMONG != 0).then_some(self.0 & !NextHopHint::AMONG)
     }
 }
 
@@ -220,7 +228,7 @@ impl CachedPortQueue {
     fn of(world: &World, kind: PacketKind, port: PortId, is_choice: bool) -> CachedPortQueue {
         let choice = if is_choice { CachedPortQueue::IS_CHOICE } else { 0 };
         match world.rules.only_queue(kind) {
-            Some(queue) => CachedPortQueue(PortQueue { port, queue }.to_bits() | choice),
+            Some(queue) => CachedPortQueue(PortQueue::new(port, queue).to_bits() | choice),
             None => CachedPortQueue(u32::from(port) | choice | CachedPortQueue::HAS_QUEUES),
         }
     }

@@ -253,7 +253,7 @@ impl Switch {
         let ways = Ways::of(self, world);
         messages.annotate(|message| match passing(message) {
             Some(packet) if packet.is_data() => ways.labelled(packet, packet.tag),
-            Some(packet) => ways.hashed(packet),
+            Some(packet) => ways.of_control(packet),
             None => NextHopHint::NONE,
         });
     }
@@ -268,7 +268,7 @@ impl Switch {
                 && packet.is_data()
             {
                 return match (routes.only_port(packet.dst), queue) {
-                    (Ok(port), Some(queue)) => NextHopHint::of(PortQueue { port, queue }),
+                    (Ok(port), Some(queue)) => NextHopHint::of(PortQueue::new(port, queue)),
                     (Ok(port), None) => NextHopHint::of(ports.port_queue(port, packet, &world.rules)),
                     (Err(set), _) => NextHopHint::among(set),
                 };
@@ -315,7 +315,7 @@ impl Switch {
             let Some(hop) = behind_first.and_then(hop) else { return NextHopHint::DECIDED };
             let port = take(packet, hop);
             match queue {
-                Some(queue) => NextHopHint::of(PortQueue { port, queue }),
+                Some(queue) => NextHopHint::of(PortQueue::new(port, queue)),
                 None => NextHopHint::of(ways.ports.data_port_queue(port, packet, &world.rules)),
             }
         });
@@ -327,25 +327,28 @@ impl Switch {
         self.ports.prefetch_first();
         let hashes_others = self.path_selector.fast_path().hashes_others();
         let Some(TagReading { label, hashed }) = at_switches::reads(world).filter(|_| hashes_others) else {
-            return messages.annotate(|_| NextHopHint::NONE);
+            return messages.annotate(|message| match passing(message) {
+                Some(_) => NextHopHint::OPEN,
+                None => NextHopHint::NONE,
+            });
         };
         let Switch { ports, path_selector, row, next_hops, .. } = self;
         let (next_hops, routes) = (next_hops.all(), world.forwarding.table().in_row(*row));
-        let ways = Ways { rules: &world.rules, ports, path_selector, routes };
+        let ways = Ways::new(&world.rules, ports, path_selector, routes);
         messages.annotate(|message| {
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             let tag = packet.tag;
             if packet.is_data() {
-                let Some(label) = label else { return NextHopHint::NONE };
+                let Some(label) = label else { return NextHopHint::OPEN };
                 if packet.trail.hops() > 1 {
                     return ways.labelled(packet, tag & label);
                 }
                 // What its first switch will write is not known yet.
                 let several = ways.routes.only_port(packet.dst).err();
-                return several.map_or(NextHopHint::NONE, NextHopHint::among);
+                return several.map_or(NextHopHint::OPEN, NextHopHint::among);
             }
             if !is_of_host(packet.kind) {
-                return NextHopHint::NONE;
+                return NextHopHint::OPEN;
             }
             packet.tag &= hashed;
             let cached =
@@ -370,7 +373,7 @@ impl Switch {
         let port = self.choose_among(&mut ctx.again(), packet, hint.set()?);
         let rules = &ctx.world.rules;
         Some(match rules.only_data_queue() {
-            Some(queue) => PortQueue { port, queue },
+            Some(queue) => PortQueue::new(port, queue),
             None => self.ports.data_port_queue(port, packet, rules),
         })
     }
@@ -469,6 +472,10 @@ impl Switch {
 /// What hints are computed from without the cache.
 struct Ways<'a> {
     rules: &'a Rules,
+    /// [`Rules::only_data_queue`].
+    data_queue: Option<u16>,
+    /// [`Rules::only_control_queue`].
+    control_queue: Option<u16>,
     ports: &'a Ports,
     path_selector: &'a SwitchPathSelector,
     routes: InRow<'a>,
@@ -477,21 +484,45 @@ struct Ways<'a> {
 impl<'a> Ways<'a> {
     fn of(switch: &'a Switch, world: &'a World) -> Self {
         let Switch { ports, path_selector, row, .. } = switch;
-        Ways { rules: &world.rules, ports, path_selector, routes: world.forwarding.table().in_row(*row) }
+        let (rules, routes) = (&world.rules, world.forwarding.table().in_row(*row));
+        Ways::new(rules, ports, path_selector, routes)
+    }
+
+    fn new(
+        rules: &'a Rules,
+        ports: &'a Ports,
+        path_selector: &'a SwitchPathSelector,
+        routes: InRow<'a>,
+    ) -> Self {
+        let (data_queue, control_queue) = (rules.only_data_queue(), rules.only_control_queue());
+        Ways { rules, data_queue, control_queue, ports, path_selector, routes }
     }
 
     /// Of a packet whose hash says its port.
     #[inline(always)]
     fn hashed(&self, packet: &mut Packet) -> NextHopHint {
-        let port = match self.routes.only_port(packet.dst) {
+        let port = self.port_of_hash(packet, note_choice);
+        self.leaving_by(port, packet, self.rules.only_queue(packet.kind))
+    }
+
+    /// Of a control packet whose hash says its port.
+    #[inline(always)]
+    fn of_control(&self, packet: &mut Packet) -> NextHopHint {
+        let port = self.port_of_hash(packet, |_, _| {});
+        self.leaving_by(port, packet, self.control_queue)
+    }
+
+    /// The port that a packet's hash says. `note`: of data that could have taken others.
+    #[inline(always)]
+    fn port_of_hash(&self, packet: &mut Packet, note: impl FnOnce(&mut Packet, PortId)) -> PortId {
+        match self.routes.only_port(packet.dst) {
             Ok(port) => port,
             Err(set) => {
                 let port = self.path_selector.port_of_hash(packet.seen_by_hash(), self.routes.several(set));
-                note_choice(packet, port);
+                note(packet, port);
                 port
             }
-        };
-        self.leaving_by(port, packet)
+        }
     }
 
     /// Of a data packet whose port a label says.
@@ -505,13 +536,17 @@ impl<'a> Ways<'a> {
                 port
             }
         };
-        self.leaving_by(port, packet)
+        NextHopHint::of(match self.data_queue {
+            Some(queue) => PortQueue::new(port, queue),
+            None => self.ports.data_port_queue(port, packet, self.rules),
+        })
     }
 
+    /// Of a packet that leaves by a port, in a queue that is known or the one that the rules say.
     #[inline(always)]
-    fn leaving_by(&self, port: PortId, packet: &Packet) -> NextHopHint {
-        NextHopHint::of(match self.rules.only_queue(packet.kind) {
-            Some(queue) => PortQueue { port, queue },
+    fn leaving_by(&self, port: PortId, packet: &Packet, queue: Option<u16>) -> NextHopHint {
+        NextHopHint::of(match queue {
+            Some(queue) => PortQueue::new(port, queue),
             None => self.ports.port_queue(port, packet, self.rules),
         })
     }

@@ -72,16 +72,28 @@ impl Switch {
         packet: &mut Packet,
         hint: NextHopHint,
     ) {
-        if hint == NextHopHint::NONE && packet.is_of_the_link() {
-            return self.on_link_signal(&mut ctx.again(), packet);
+        if hint == NextHopHint::NONE && self.takes_link_signal(&mut ctx.again(), packet) {
+            return;
         }
         self.last_event = ctx.now;
         if Q::IS_LOSSLESS {
             self.ports.settle(ctx.now, &ctx.world.rules, &mut ctx.wire());
         }
-        if let Some(to) = self.route(&mut ctx.again(), packet, hint) {
+        if let Some(to) = self.route(ctx, packet, hint) {
             Q::enqueue(self, ctx, to, packet);
         }
+    }
+
+    /// Takes a packet that is of the link; `false`: it is none.
+    // Packets that go on have a hint, if it is only that they do.
+    #[cold]
+    #[inline(never)]
+    fn takes_link_signal(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> bool {
+        let is_of_the_link = packet.is_of_the_link();
+        if is_of_the_link {
+            self.on_link_signal(ctx, packet);
+        }
+        is_of_the_link
     }
 
     /// The same with all that few runs need.
@@ -99,7 +111,7 @@ impl Switch {
             return;
         }
         if let Some(to) = self.route(ctx, packet, NextHopHint::NONE)
-            && at_switches::before_queue(self, ctx, to.port, packet) == Handling::GoesOn
+            && at_switches::before_queue(self, ctx, to.port(), packet) == Handling::GoesOn
         {
             Q::enqueue(self, ctx, to, packet);
         }
@@ -113,8 +125,8 @@ impl Switch {
         packet: &mut Packet,
         hint: NextHopHint,
     ) -> Option<PortQueue> {
-        // Packets that protocols may take have no hint.
-        if hint == NextHopHint::NONE {
+        // Of packets that protocols may take it is not known how they leave.
+        if hint.is_open() {
             match at_switches::on_packet(self, ctx, packet) {
                 Route::Open => {}
                 Route::To(to) => return Some(to),

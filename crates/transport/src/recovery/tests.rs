@@ -17,7 +17,7 @@ fn by_time() -> LossDetection {
 
 /// Packets that have left one picosecond apart, the first of them at 1.
 fn sent(packets: u32) -> Recovery {
-    let mut recovery = Recovery::new(false, Time::ZERO);
+    let mut recovery = Recovery::new(&Transport::default(), false, Time::ZERO);
     for seq in 0..packets {
         recovery.on_sent(seq, Time(u64::from(seq) + 1));
     }
@@ -182,7 +182,7 @@ fn the_first_of_three_timers_is_due() {
     let transport = Transport::default();
     let rto = transport.options.rto_min;
     let due = |recovery: &Recovery, in_flight| recovery.due(&transport, &rtt(), in_flight);
-    assert_eq!(Recovery::new(false, Time::ZERO).due(&transport, &rtt(), 0), None);
+    assert_eq!(Recovery::new(&Transport::default(), false, Time::ZERO).due(&transport, &rtt(), 0), None);
     let recovery = sent(2);
     assert_eq!(due(&recovery, 2), Some((Time(2) + RTT * 2, Due::Probe)));
     let probed = Recovery { probed: Some(2), ..sent(2) };

@@ -129,9 +129,15 @@ impl Routing {
 pub struct Layout {
     /// Bits of a label.
     label_bits: u32,
+    /// The bits of the congestion of a packet's path.
+    of_path: u32,
 }
 
 impl Layout {
+    const fn new(label_bits: u32) -> Self {
+        Layout { label_bits, of_path: (1 << u16::BITS) - (1 << label_bits) }
+    }
+
     /// The label that says that there is none; others are below it.
     const fn none(self) -> u16 {
         (1 << self.label_bits) - 1
@@ -150,9 +156,8 @@ impl Layout {
     /// A packet's [bits](Marking::bits) once it is sent on a link of this congestion.
     #[inline]
     pub fn raise(self, bits: u32, congestion: u8) -> u32 {
-        let of_path = u32::from(self.most()) << self.label_bits;
-        let raised = (bits & of_path).max(u32::from(congestion) << self.label_bits);
-        bits & !of_path | raised
+        let raised = (bits & self.of_path).max(u32::from(congestion) << self.label_bits);
+        bits & !self.of_path | raised
     }
 
     /// The greatest congestion.
@@ -165,7 +170,7 @@ impl Layout {
 impl Conga {
     /// How what leaves write on packets is put into bits.
     pub fn layout(&self) -> Layout {
-        Layout { label_bits: if self.capped { 12 } else { 10 } }
+        if self.capped { const { Layout::new(12) } } else { const { Layout::new(10) } }
     }
 }
 

@@ -47,15 +47,16 @@ impl SwitchProtocol for Conga {
             ([false, false], false) => switch.leaving(ctx, packet, 0, hint),
             // Between two hosts of one leaf there is nothing to choose and nothing to report.
             ([true, true], _) => switch.leaving(ctx, packet, packet.tag, hint),
-            ([true, false], true) => switch.set_out(ctx, conga, packet, hint),
-            ([true, false], false) => switch.set_out_beside_data(ctx, conga, packet, hint),
-            ([false, true], _) => switch.come_in(ctx, conga, packet, hint),
+            ([true, false], true) => switch.set_out(&mut ctx.again(), conga, packet, hint),
+            ([true, false], false) => switch.set_out_beside_data(&mut ctx.again(), conga, packet, hint),
+            ([false, true], _) => switch.come_in(&mut ctx.again(), conga, packet, hint),
         })
     }
 }
 
 impl Switch {
     /// How a data packet leaves its first switch, which writes the label of its path on it.
+    #[inline(never)]
     fn set_out(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -70,6 +71,7 @@ impl Switch {
     }
 
     /// The same of any other packet, which can carry a report. Hosts' own tags are no markings.
+    #[inline(never)]
     fn set_out_beside_data(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -89,6 +91,7 @@ impl Switch {
     }
 
     /// How a packet leaves its last switch, which learns from it.
+    #[inline(never)]
     fn come_in(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -123,7 +126,7 @@ impl Switch {
     ) -> PortQueue {
         let layout = config.layout();
         let to = self.leaving(ctx, packet, layout.label(packet.tag), hint);
-        packet.tag = layout.raise(packet.tag, self.congestion_at(ctx, config, to.port, packet));
+        packet.tag = layout.raise(packet.tag, self.congestion_at(ctx, config, to.port(), packet));
         to
     }
 

@@ -1,7 +1,7 @@
 //! Edge switches that work together: words at a packet's first switch, packets buffered at its last one, and the signals between the two.
 
 use netloom_engine::{Hint, Scheduler};
-use netloom_fabric::{FlowControl, NO_INGRESS, Packet, PortQueue};
+use netloom_fabric::{FlowControl, NO_INGRESS, Packet};
 use netloom_routing::FlowKey;
 use netloom_routing::edges::{Between, EdgeArrival, Flush, SIGNAL_SIZE, Verdict, label_of};
 use netloom_units::Time;
@@ -32,7 +32,7 @@ impl SwitchProtocol for EdgeSignals {
         if !switch.is_edge_of(ctx.world, packet.dst) {
             return Route::Open;
         }
-        switch.on_edge_signal(ctx, packet);
+        switch.on_edge_signal(&mut ctx.again(), packet);
         Route::Taken
     }
 
@@ -55,7 +55,7 @@ impl SwitchProtocol for EdgeSignals {
             return Route::Open;
         }
         match packet.trail.hops() == 1 || switch.is_edge_of(ctx.world, packet.dst) {
-            true => switch.on_edge_data(ctx, packet, hint),
+            true => switch.on_edge_data(&mut ctx.again(), packet, hint),
             false => Route::To(switch.leaving(ctx, packet, label_of(packet.tag), hint)),
         }
     }
@@ -68,6 +68,7 @@ fn flush_due(flow: FlowKey) -> Message {
 
 impl Switch {
     /// A data packet at its first switch, where it is stamped, or at its last one, where it is perhaps buffered.
+    #[inline(never)]
     pub(crate) fn on_edge_data(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -136,7 +137,7 @@ impl Switch {
 
     #[inline(never)]
     pub(crate) fn send_on(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
-        let PortQueue { port, .. } = self.leaving(ctx, packet, label_of(packet.tag), NextHopHint::NONE);
+        let port = self.leaving(ctx, packet, label_of(packet.tag), NextHopHint::NONE).port();
         if at_switches::before_queue(self, ctx, port, packet) == Handling::GoesOn {
             // Packets that are released, and signals, may need the same port at this instant.
             self.enqueue(ctx, port, packet);
@@ -155,6 +156,7 @@ impl Switch {
     }
 
     /// A signal from a flow's last switch has arrived at this one, its first.
+    #[inline(never)]
     pub(crate) fn on_edge_signal(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, signal: &Packet) {
         let last = ctx.world.forwarding.table().edge_of(signal.src);
         let flow = FlowKey { src: signal.dst, flow: signal.flow };

@@ -29,7 +29,7 @@ impl SwitchProtocol for Flowcut {
         if packet.kind != FLOW_ACK {
             return Route::Open;
         }
-        match switch.on_flow_ack(ctx, packet) {
+        match switch.on_flow_ack(&mut ctx.again(), packet) {
             Some(port) => Route::To(switch.ports.port_queue(port, packet, &ctx.world.rules)),
             None => Route::Taken,
         }
@@ -50,7 +50,7 @@ impl SwitchProtocol for Flowcut {
         if !packet.is_data() || !switch.path_selector.counts_flight() {
             return Route::Open;
         }
-        let port = switch.count_data(ctx, packet);
+        let port = switch.count_data(&mut ctx.again(), packet);
         Route::To(switch.ports.port_queue(port, packet, &ctx.world.rules))
     }
 }
@@ -123,6 +123,7 @@ impl Switch {
     ///
     /// On the path of the data in reverse its tag says how many channels that packet had crossed when it came to the switch before. Where
     /// nobody knows how it came, the acknowledgement has lost that path: its tag is 0, and it goes to the first switch by any.
+    #[inline(never)]
     pub(crate) fn on_flow_ack(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
