@@ -9,11 +9,13 @@ pub struct RoundRobin {
     current: usize,
     /// Bytes that each may still send.
     deficit: Vec<u32>,
+    /// None may still send anything.
+    is_settled: bool,
 }
 
 impl Recur for RoundRobin {
     fn recur(&mut self, walk: &mut Walk) {
-        let RoundRobin { current, deficit } = self;
+        let RoundRobin { current, deficit, is_settled: _ } = self;
         walk.count(*current);
         deficit.iter().for_each(|&bytes| walk.exact(bytes));
     }
@@ -22,7 +24,7 @@ impl Recur for RoundRobin {
 impl RoundRobin {
     /// The first of a number of queues is served.
     pub fn new(queues: usize) -> Self {
-        RoundRobin { current: 0, deficit: vec![0; queues] }
+        RoundRobin { current: 0, deficit: vec![0; queues], is_settled: true }
     }
 
     /// The queue that sends next among those with a bit in `ready` (at least one), and takes the size of its next packet from its deficit.
@@ -39,6 +41,29 @@ impl RoundRobin {
         self.pick_among(ready, quanta, size)
     }
 
+    /// [`Self::pick`] where the next packet is a turn of its own: no queue may still send anything, and that packet takes up a `quantum` that is the same for all queues. `None`: that cannot be said.
+    #[inline(always)]
+    pub(crate) fn pick_whole(
+        &mut self,
+        ready: u32,
+        quantum: u32,
+        size: impl Fn(usize) -> u32,
+    ) -> Option<usize> {
+        let queue = self.after_current(ready);
+        let is_whole = self.is_settled && size(queue) == quantum;
+        if is_whole {
+            self.current = queue;
+        }
+        is_whole.then_some(queue)
+    }
+
+    /// The next queue of those with a bit in `ready`.
+    #[inline(always)]
+    fn after_current(&self, ready: u32) -> usize {
+        let after = ready & !((2u32 << self.current) - 1);
+        (if after != 0 { after } else { ready }).trailing_zeros() as usize
+    }
+
     /// [`Self::pick`] where one queue alone is ready: it is served, with another quantum if its turn begins or is over.
     #[inline]
     pub(crate) fn serve_only(&mut self, queue: usize, quanta: &[u32], size: u32) {
@@ -52,6 +77,11 @@ impl RoundRobin {
         };
         let left = if left < size { left.saturating_add(quanta[queue]) } else { left };
         self.deficit[queue] = left - size;
+        self.note_rest();
+    }
+
+    fn note_rest(&mut self) {
+        self.is_settled = self.deficit.iter().all(|&bytes| bytes == 0);
     }
 
     fn pick_among(&mut self, ready: u32, quanta: &[u32], size: impl Fn(usize) -> u32) -> usize {
@@ -61,13 +91,13 @@ impl RoundRobin {
                 let size = size(queue);
                 if self.deficit[queue] >= size {
                     self.deficit[queue] -= size;
+                    self.note_rest();
                     return queue;
                 }
             } else {
                 self.deficit[queue] = 0;
             }
-            let after = ready & !((2u32 << queue) - 1);
-            self.current = if after != 0 { after } else { ready }.trailing_zeros() as usize;
+            self.current = self.after_current(ready);
             self.deficit[self.current] = self.deficit[self.current].saturating_add(quanta[self.current]);
         }
     }
@@ -116,6 +146,21 @@ mod tests {
             for (ready, sizes) in turns {
                 let picked = robin.pick(ready, &quanta, |queue| sizes[queue]);
                 prop_assert_eq!(picked, plain.pick_among(ready, &quanta, |queue| sizes[queue]));
+                prop_assert_eq!((robin.current, &robin.deficit), (plain.current, &plain.deficit));
+            }
+        }
+
+        /// What picks a packet that is a turn of its own does what picks any.
+        #[test]
+        fn a_packet_that_is_a_turn_of_its_own_is_picked_as_any(
+            turns in prop::collection::vec((1..16u32, prop::array::uniform4(prop_oneof![3 => Just(1500), 1 => 64..1500u32])), 1..200),
+        ) {
+            let quanta = [1500; 4];
+            let (mut robin, mut plain) = (RoundRobin::new(4), RoundRobin::new(4));
+            for (ready, sizes) in turns {
+                let size = |queue: usize| sizes[queue];
+                let picked = robin.pick_whole(ready, 1500, size).unwrap_or_else(|| robin.pick(ready, &quanta, size));
+                prop_assert_eq!(picked, plain.pick_among(ready, &quanta, size));
                 prop_assert_eq!((robin.current, &robin.deficit), (plain.current, &plain.deficit));
             }
         }

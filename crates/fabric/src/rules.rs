@@ -126,6 +126,8 @@ pub struct Rules {
     pub(crate) first_scheduled: usize,
     /// Bytes per turn of the queues served in turn.
     pub(crate) quanta: Vec<u32>,
+    /// The same where all of them have as many; otherwise 0.
+    pub(crate) even_quantum: u32,
     /// The queue of each kind of packet; the first one of data. One look instead of several questions per packet.
     queue_of_kind: [u8; PacketKind::MOST],
     /// Whether control packets go before data.
@@ -206,6 +208,8 @@ impl Rules {
                 .collect(),
             _ => vec![packet.0 as u32; queues - DATA],
         };
+        let even_quantum =
+            quanta.first().copied().filter(|first| quanta.iter().all(|quantum| quantum == first));
         let mut queue_of_kind =
             [if options.control_priority { CONTROL } else { DATA } as u8; PacketKind::MOST];
         queue_of_kind[PacketKind::Data.index()] = DATA as u8;
@@ -234,6 +238,7 @@ impl Rules {
             first_shared,
             first_scheduled: if trims.is_some() { CONTROL } else { first_shared },
             quanta,
+            even_quantum: even_quantum.unwrap_or(0),
             queue_of_kind,
             has_control_priority: options.control_priority,
             queue_of_class,

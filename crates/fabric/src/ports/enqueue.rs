@@ -573,9 +573,11 @@ impl<W: Wire> Output<'_, W> {
     fn take_turn(&mut self, packet: &mut Packet, queue: usize, random: &mut impl Rng) {
         self.mark_arrival(packet, queue, random);
         let Output { service, transmitter, .. } = self;
-        let (rules, size) = (transmitter.at.rules, packet.size.into());
-        let service = &mut service[transmitter.index];
-        service.round_robin.serve_only(queue - rules.first_shared, &rules.quanta, size);
+        let (rules, size) = (transmitter.at.rules, u32::from(packet.size));
+        let (robin, queue) = (&mut service[transmitter.index].round_robin, queue - rules.first_shared);
+        if robin.pick_whole(1 << queue, rules.even_quantum, |_| size).is_none() {
+            robin.serve_only(queue, &rules.quanta, size);
+        }
     }
 
     /// Bytes in a queue.

@@ -265,25 +265,21 @@ fn next_queue(
     if queue < rules.first_scheduled {
         return queue;
     }
+    // Nothing is trimmed then, so that all of these are served in turn.
+    if is_lossless {
+        let (first, first_of_port) = (rules.first_shared, index * rules.queues + rules.first_shared);
+        let size = |queue| queues.first_size(first_of_port + queue);
+        let picked = service[index].round_robin.pick_whole(ready >> first, rules.even_quantum, size);
+        return picked.map_or_else(|| schedule(ready, index, queues, service, rules), |queue| first + queue);
+    }
     // Where control packets are counted, one queue alone has no other to wait for.
     if ready & (ready - 1) == 0 {
         if queue < rules.first_shared {
             service[index].control_sent = 0;
             return queue;
         }
-        if is_lossless {
-            serve_alone(queue, index, queues, service, rules);
-            return queue;
-        }
     }
     schedule(ready, index, queues, service, rules)
-}
-
-/// A queue that is served in turn is the only one that has something to send, where no packets are trimmed. The rest of [`schedule_data`] takes more registers.
-#[inline(never)]
-fn serve_alone(queue: usize, index: usize, queues: &Queues, service: &mut [ServiceState], rules: &Rules) {
-    let size = queues.first_size(index * rules.queues + queue);
-    service[index].round_robin.serve_only(queue - rules.first_shared, &rules.quanta, size);
 }
 
 /// Which of several queues sends next that do not simply go one before the other.
