@@ -1,7 +1,7 @@
 //! The path of a packet through a switch: route, admit, enqueue.
 
 use netloom_engine::{Hint, Scheduler, Unhandled};
-use netloom_fabric::{Anything, At, Fate, Known, Packet, PortQueue, Ports, Rules};
+use netloom_fabric::{Anything, At, Credit, Fate, Known, Packet, PacketKind, PortQueue, Ports, Rules};
 use netloom_routing::{
     Candidates, FastPath, FlowKey, Forwarding, Header, InRow, OnDetours, PacketContext, Place,
     SwitchPathSelector,
@@ -68,6 +68,11 @@ impl Switch {
         let Switch { ports, .. } = self;
         if !K::IS_NEVER_ENTANGLED && ports.is_entangled() && ports.is_together(ctx.now, next) {
             return self.forward_together(&mut ctx.again(), packet, hint, next);
+        }
+        // By far the most of what the link itself says, and settled at one port.
+        if K::IS_NEVER_ENTANGLED && hint.port_queue().is_none() && packet.kind == PacketKind::Credit {
+            let credit = Credit::from_packet(packet);
+            return self.ports.on_credit(credit, ctx.now, &ctx.world.rules, &mut ctx.wire());
         }
         let Some(port_queue) = self.hinted_port_queue(ctx, packet, hint) else {
             return match packet.is_of_the_link() {
