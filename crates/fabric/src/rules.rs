@@ -42,6 +42,8 @@ pub enum Accounting {
 pub trait Known {
     /// [`Rules::has_plain_queues`]; `false`: it is not known.
     const HAS_PLAIN_QUEUES: bool = false;
+    /// [`Rules::has_channels`]; `false`: it is not known.
+    const HAS_CHANNELS: bool = false;
     /// How switches count, and packets do not [wait at their inputs](Rules::may_wait_at_inputs); none: it is not known.
     const ACCOUNTING: Option<Accounting> = None;
     /// What happens at a port never concerns another one, but at switches of which links are cut: nothing is paused.
@@ -74,9 +76,9 @@ pub struct PacedPfcShared;
 #[derive(Debug)]
 pub struct PlainCredits;
 
-/// Several data queues, under credits.
+/// Data queues that are virtual channels, under credits.
 #[derive(Debug)]
-pub struct CreditsOfQueues;
+pub struct CreditsOfChannels;
 
 impl Known for Anything {}
 
@@ -107,7 +109,8 @@ impl Known for PlainCredits {
     const ACCOUNTING: Option<Accounting> = Some(Accounting::Credits);
 }
 
-impl Known for CreditsOfQueues {
+impl Known for CreditsOfChannels {
+    const HAS_CHANNELS: bool = true;
     const ACCOUNTING: Option<Accounting> = Some(Accounting::Credits);
 }
 
@@ -319,6 +322,12 @@ impl Rules {
     #[inline(always)]
     pub fn has_plain_queues(&self) -> bool {
         self.has_one_data_queue && self.first_scheduled > DATA
+    }
+
+    /// Whether data queues are the virtual channels of one class, of which there are several: a packet's virtual channel is its data queue, and all are served in turn.
+    #[inline(always)]
+    pub fn has_channels(&self) -> bool {
+        self.vcs > 1 && self.data_queues() == usize::from(self.vcs)
     }
 
     /// Whether packets are trimmed and ports have one queue of control packets and one of data, which differ by what a packet is unless it is data that hurry.

@@ -8,7 +8,7 @@ use crate::faults::{DropCause, Dropped};
 use crate::packet::{ByKind, NO_INGRESS, Packet};
 use crate::port::{Port, Wire};
 use crate::queues::{Popped, Queues};
-use crate::rules::{Accounting, CONTROL, DATA, LINK, Rules, Trims};
+use crate::rules::{Accounting, CONTROL, DATA, Known, LINK, Rules, Trims};
 
 /// One output port with its queues: the parts of [`Ports`](super::Ports) that a packet touches there, each found once. It lives in registers
 /// wherever what it is handed to is inlined.
@@ -31,6 +31,8 @@ pub(super) struct Transmitter<'a, W> {
     pub(super) is_lossless: bool,
     /// [`Rules::has_plain_queues`]; `false` where it is not known.
     pub(super) has_plain_queues: bool,
+    /// [`Rules::has_channels`]; `false` where it is not known.
+    pub(super) has_channels: bool,
     /// [`Rules::trims_plainly`]; `false` where it is not known.
     pub(super) trims_plainly: bool,
     /// How its node counts what its input buffers hold; none where it is not known.
@@ -96,8 +98,8 @@ impl<W: Wire> Output<'_, W> {
                 (true, ..) => ready.trailing_zeros() as usize,
                 (_, true, Some(trims)) => service[transmitter.index].next_of_two(ready, trims),
                 _ => {
-                    let Transmitter { index, is_lossless, at, .. } = transmitter;
-                    next_queue(ready, (*index, *is_lossless), queues, service, at.rules)
+                    let Transmitter { index, is_lossless, has_channels, at, .. } = transmitter;
+                    next_queue(ready, (*index, *is_lossless, *has_channels), queues, service, at.rules)
                 }
             };
         let Popped { packet, is_last, left } = queues.pop(transmitter.port.number(queue));
@@ -139,6 +141,16 @@ impl<W: Wire> Output<'_, W> {
 }
 
 impl<W: Wire> Transmitter<'_, W> {
+    /// It is a switch's, of which this is known.
+    #[inline(always)]
+    pub(super) fn know<K: Known>(&mut self) {
+        self.is_host = false;
+        // Where that is not known, other packets may have been.
+        self.hands_on_early = K::HANDS_ON_EARLY || K::ACCOUNTING.is_none();
+        (self.has_plain_queues, self.has_channels) = (K::HAS_PLAIN_QUEUES, K::HAS_CHANNELS);
+        self.accounting = K::ACCOUNTING;
+    }
+
     /// A copy to hand on to what is not inlined: only the copy has to lie in memory, and only where that is called.
     #[inline(always)]
     fn again(&mut self) -> Transmitter<'_, W> {
@@ -150,6 +162,7 @@ impl<W: Wire> Transmitter<'_, W> {
             is_host: self.is_host,
             is_lossless: self.is_lossless,
             has_plain_queues: self.has_plain_queues,
+            has_channels: self.has_channels,
             trims_plainly: self.trims_plainly,
             accounting: self.accounting,
             hands_on_early: self.hands_on_early,
@@ -178,9 +191,12 @@ impl<W: Wire> Transmitter<'_, W> {
         }
         let mut from = None;
         if !self.is_host {
-            let queue_in = || queue_in(packet, self.has_plain_queues, self.at.rules);
-            from = (packet.ingress != NO_INGRESS).then(|| (packet.ingress, queue_in()));
-            let vc = if self.has_plain_queues { 0 } else { self.at.rules.vc_of(queue) };
+            from = (packet.ingress != NO_INGRESS).then(|| (packet.ingress, self.queue_in(packet)));
+            let vc = match (self.has_plain_queues, self.has_channels) {
+                (true, _) => 0,
+                (_, true) => (queue - DATA) as u8,
+                _ => self.at.rules.vc_of(queue),
+            };
             packet.trail = packet.trail.by(vc);
         }
         let passes = origin == Origin::Passing;
@@ -194,6 +210,16 @@ impl<W: Wire> Transmitter<'_, W> {
             return Effect::None;
         }
         effect
+    }
+
+    /// The data queue, from 0, whose input buffer a packet occupies.
+    #[inline(always)]
+    pub(super) fn queue_in(&self, packet: &Packet) -> usize {
+        match (self.has_plain_queues, self.has_channels) {
+            (true, _) => 0,
+            (_, true) => usize::from(packet.trail.vc().unwrap_or(0)),
+            _ => self.at.rules.queue_in(packet),
+        }
     }
 
     /// Puts a packet on the channel; returns whether no fault takes it.
@@ -233,12 +259,6 @@ impl<W: Wire> Transmitter<'_, W> {
     }
 }
 
-/// The data queue, from 0, whose input buffer a packet occupies.
-#[inline(always)]
-pub(super) fn queue_in(packet: &Packet, has_plain_queues: bool, rules: &Rules) -> usize {
-    if has_plain_queues { 0 } else { rules.queue_in(packet) }
-}
-
 impl ServiceState {
     /// The queue that sends next where there are two besides [`LINK`], of those with a bit in `ready`, and packets are trimmed.
     #[inline(always)]
@@ -256,18 +276,19 @@ impl ServiceState {
 #[inline(always)]
 fn next_queue(
     ready: u32,
-    (index, is_lossless): (usize, bool),
+    (index, is_lossless, has_channels): (usize, bool, bool),
     queues: &Queues,
     service: &mut [ServiceState],
     rules: &Rules,
 ) -> usize {
     let queue = ready.trailing_zeros() as usize;
-    if queue < rules.first_scheduled {
+    if queue < if has_channels { DATA } else { rules.first_scheduled } {
         return queue;
     }
     // Nothing is trimmed then, so that all of these are served in turn.
     if is_lossless {
-        let (first, first_of_port) = (rules.first_shared, index * rules.queues + rules.first_shared);
+        let first = if has_channels { DATA } else { rules.first_shared };
+        let first_of_port = index * rules.queues + first;
         let size = |queue| queues.first_size(first_of_port + queue);
         let picked = service[index].round_robin.pick_whole(ready >> first, rules.even_quantum, size);
         return picked.map_or_else(|| schedule(ready, index, queues, service, rules), |queue| first + queue);
