@@ -41,20 +41,29 @@ impl RoundRobin {
         self.pick_among(ready, quanta, size)
     }
 
-    /// [`Self::pick`] where the next packet is a turn of its own: no queue may still send anything, and that packet takes up a `quantum` that is the same for all queues. `None`: that cannot be said.
+    /// [`Self::pick`] where no queue may still send anything: the next queue begins its turn, whatever the size of its packet. The packet is [taken off](Self::take_off) afterwards. `None` where some may.
     #[inline(always)]
-    pub(crate) fn pick_whole(
-        &mut self,
-        ready: u32,
-        quantum: u32,
-        size: impl Fn(usize) -> u32,
-    ) -> Option<usize> {
-        let queue = self.after_current(ready);
-        let is_whole = self.is_settled && size(queue) == quantum;
-        if is_whole {
-            self.current = queue;
+    pub(crate) fn begin_turn(&mut self, ready: u32) -> Option<usize> {
+        if !self.is_settled {
+            return None;
         }
-        is_whole.then_some(queue)
+        self.current = self.after_current(ready);
+        Some(self.current)
+    }
+
+    /// A packet of the queue that has [begun its turn](Self::begin_turn) is sent. `quantum`: that of all queues if all have the same, otherwise 0.
+    #[inline(always)]
+    pub(crate) fn take_off(&mut self, size: u32, quantum: u32, quanta: &[u32]) {
+        if size != quantum {
+            self.leave_rest(size, quanta);
+        }
+    }
+
+    /// What the packet of a turn that begins leaves of it.
+    #[inline(never)]
+    fn leave_rest(&mut self, size: u32, quanta: &[u32]) {
+        self.deficit[self.current] = quanta[self.current] - size;
+        self.is_settled = self.deficit[self.current] == 0;
     }
 
     /// The next queue of those with a bit in `ready`.
@@ -150,17 +159,23 @@ mod tests {
             }
         }
 
-        /// What picks a packet that is a turn of its own does what picks any.
+        /// What begins a turn picks what is picked among several, and leaves as much of it.
         #[test]
-        fn a_packet_that_is_a_turn_of_its_own_is_picked_as_any(
+        fn a_turn_that_begins_is_one_among_several(
+            quanta in prop_oneof![Just([1500; 4]), Just([1500, 3000, 1500, 2000])],
             turns in prop::collection::vec((1..16u32, prop::array::uniform4(prop_oneof![3 => Just(1500), 1 => 64..1500u32])), 1..200),
         ) {
-            let quanta = [1500; 4];
+            let even = if quanta == [1500; 4] { 1500 } else { 0 };
             let (mut robin, mut plain) = (RoundRobin::new(4), RoundRobin::new(4));
             for (ready, sizes) in turns {
-                let size = |queue: usize| sizes[queue];
-                let picked = robin.pick_whole(ready, 1500, size).unwrap_or_else(|| robin.pick(ready, &quanta, size));
-                prop_assert_eq!(picked, plain.pick_among(ready, &quanta, size));
+                let picked = match robin.begin_turn(ready) {
+                    Some(queue) => {
+                        robin.take_off(sizes[queue], even, &quanta);
+                        queue
+                    }
+                    None => robin.pick(ready, &quanta, |queue| sizes[queue]),
+                };
+                prop_assert_eq!(picked, plain.pick_among(ready, &quanta, |queue| sizes[queue]));
                 prop_assert_eq!((robin.current, &robin.deficit), (plain.current, &plain.deficit));
             }
         }

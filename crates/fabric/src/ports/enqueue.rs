@@ -571,8 +571,9 @@ impl<W: Wire> Output<'_, W> {
         let Output { service, transmitter, .. } = self;
         let (rules, size) = (transmitter.at.rules, u32::from(packet.size));
         let (robin, queue) = (&mut service[transmitter.index].round_robin, queue - rules.first_shared);
-        if robin.pick_whole(1 << queue, rules.even_quantum, |_| size).is_none() {
-            robin.serve_only(queue, &rules.quanta, size);
+        match robin.begin_turn(1 << queue) {
+            Some(_) => robin.take_off(size, rules.even_quantum, &rules.quanta),
+            None => robin.serve_only(queue, &rules.quanta, size),
         }
     }
 

@@ -126,7 +126,7 @@ impl Ports {
             state.free_at = state.free_at.max(now);
         }
         state.paused &= !queues;
-        state.note_pause(now, self.is_host);
+        state.note_pause_at_once(now, self.is_host);
         if state.ready() != 0 {
             self.waiting[index / 64] |= 1 << (index % 64);
         }

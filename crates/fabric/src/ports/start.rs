@@ -93,16 +93,23 @@ impl<W: Wire> Output<'_, W> {
         if transmitter.hands_on_early {
             transmitter.port.forget_early();
         }
-        let queue =
-            match (transmitter.has_plain_queues, transmitter.trims_plainly, &transmitter.at.rules.trims) {
-                (true, ..) => ready.trailing_zeros() as usize,
-                (_, true, Some(trims)) => service[transmitter.index].next_of_two(ready, trims),
-                _ => {
-                    let Transmitter { index, is_lossless, has_channels, at, .. } = transmitter;
-                    next_queue(ready, (*index, *is_lossless, *has_channels), queues, service, at.rules)
+        let Transmitter { index, is_lossless, has_channels, at, .. } = transmitter;
+        let (index, rules) = (*index, at.rules);
+        let (queue, begins_turn) =
+            match (transmitter.has_plain_queues, transmitter.trims_plainly, &rules.trims) {
+                (true, ..) => (ready.trailing_zeros() as usize, false),
+                (_, true, Some(trims)) => (service[index].next_of_two(ready, trims), false),
+                _ if *is_lossless => {
+                    let first = if *has_channels { DATA } else { rules.first_shared };
+                    next_in_turn(ready, (index, first), queues, service, rules)
                 }
+                _ => (next_queue(ready, index, queues, service, rules), false),
             };
         let Popped { packet, is_last, left } = queues.pop(transmitter.port.number(queue));
+        if begins_turn {
+            let robin = &mut service[index].round_robin;
+            robin.take_off(packet.size.into(), rules.even_quantum, &rules.quanta);
+        }
         transmitter.port.note_start(packet.size, queue, is_last);
         let effect = transmitter.start(packet, queue, Origin::Queue { left });
         if effect == Effect::Lost {
@@ -272,33 +279,42 @@ impl ServiceState {
     }
 }
 
+/// The queue that sends next, of those with a bit in `ready`, where nothing is trimmed: those from the `first` on are served in turn. Whether it [begins its turn](crate::RoundRobin::begin_turn).
+#[inline(always)]
+fn next_in_turn(
+    ready: u32,
+    (index, first): (usize, usize),
+    queues: &Queues,
+    service: &mut [ServiceState],
+    rules: &Rules,
+) -> (usize, bool) {
+    let queue = ready.trailing_zeros() as usize;
+    if queue < first {
+        return (queue, false);
+    }
+    match service[index].round_robin.begin_turn(ready >> first) {
+        Some(queue) => (first + queue, true),
+        None => (schedule_data(ready, index, queues, service, rules), false),
+    }
+}
+
 /// The queue that sends next, of those with a bit in `ready`.
 #[inline(always)]
 fn next_queue(
     ready: u32,
-    (index, is_lossless, has_channels): (usize, bool, bool),
+    index: usize,
     queues: &Queues,
     service: &mut [ServiceState],
     rules: &Rules,
 ) -> usize {
     let queue = ready.trailing_zeros() as usize;
-    if queue < if has_channels { DATA } else { rules.first_scheduled } {
+    if queue < rules.first_scheduled {
         return queue;
     }
-    // Nothing is trimmed then, so that all of these are served in turn.
-    if is_lossless {
-        let first = if has_channels { DATA } else { rules.first_shared };
-        let first_of_port = index * rules.queues + first;
-        let size = |queue| queues.first_size(first_of_port + queue);
-        let picked = service[index].round_robin.pick_whole(ready >> first, rules.even_quantum, size);
-        return picked.map_or_else(|| schedule(ready, index, queues, service, rules), |queue| first + queue);
-    }
     // Where control packets are counted, one queue alone has no other to wait for.
-    if ready & (ready - 1) == 0 {
-        if queue < rules.first_shared {
-            service[index].control_sent = 0;
-            return queue;
-        }
+    if ready & (ready - 1) == 0 && queue < rules.first_shared {
+        service[index].control_sent = 0;
+        return queue;
     }
     schedule(ready, index, queues, service, rules)
 }
