@@ -15,29 +15,38 @@ pub(crate) struct Returns {
     batch: u32,
     /// Per input port and queue.
     accounts: Vec<Account>,
+    /// What has left since ports were last at one instant.
+    left: Vec<Left>,
     /// One bit per account: something is noted.
     noted: Vec<u64>,
     /// Ports whose links are cut, to which nothing goes back.
     cut: Vec<u16>,
 }
 
+const NONE: u32 = u32::MAX;
+
+/// Departures up to which those that have been given back are kept among the others.
+const MOST_NOTED: usize = 1024;
+
 /// Bytes that have left a buffer and not gone back.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Account {
     /// Those that had left when ports were last at one instant.
     owed: u32,
+    /// The places of what has left since, in order of time.
+    first: u32,
+    last: u32,
     /// Of which buffer: its input port and queue.
     ingress: u16,
     queue: u8,
-    /// What has left since, in order of time.
-    left: Vec<Left>,
 }
 
-/// What has left a buffer: when, and how much.
+/// What has left a buffer: when, how much, and the place of what left after it.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     at: Time,
     bytes: u32,
+    next: u32,
 }
 
 /// Whether the link of a port is among those that are cut, of which there are nearly always none.
@@ -47,35 +56,29 @@ fn is_cut(cut: &[u16], port: u16) -> bool {
 }
 
 impl Account {
-    /// Bytes that have left since ports were last at one instant.
-    fn noted(&self) -> u32 {
-        self.left.iter().map(|one| one.bytes).sum()
+    /// What has left since ports were last at one instant.
+    fn since(self, left: &[Left]) -> impl Iterator<Item = &Left> {
+        let step = |place: u32| left.get(place as usize);
+        std::iter::successors(step(self.first), move |one| step(one.next))
     }
 
-    /// Puts what has left earlier than the last of the account in its place.
-    #[inline(never)]
-    fn insert(&mut self, one: Left) {
-        let place = self.left.partition_point(|before| before.at <= one.at);
-        self.left.insert(place, one);
-    }
-
-    /// The first `count` of what has left have been given back, and not the rest.
-    #[cold]
-    #[inline(never)]
-    fn forget(&mut self, count: usize) {
-        self.left.drain(..count);
+    /// Bytes that have left since.
+    fn noted(self, left: &[Left]) -> u32 {
+        self.since(left).map(|one| one.bytes).sum()
     }
 }
 
 impl Recur for Returns {
     fn recur(&mut self, walk: &mut Walk) {
-        let Returns { queues: _, batch: _, accounts, noted: _, cut } = self;
-        for Account { owed, ingress: _, queue: _, left } in accounts {
-            walk.exact(*owed);
-            walk.count(left.len());
-            for Left { at, bytes } in left {
+        let Returns { queues: _, batch: _, accounts, left, noted: _, cut } = self;
+        for account in accounts {
+            walk.exact(account.owed);
+            walk.count(account.since(left).count());
+            let mut place = account.first;
+            while let Some(Left { at, bytes, next }) = left.get_mut(place as usize) {
                 walk.time(at);
                 walk.exact(*bytes);
+                place = *next;
             }
         }
         if !cut.is_empty() {
@@ -91,13 +94,14 @@ impl Returns {
         let of_ports = (0..ports).flat_map(|ingress| (0..queues).map(move |queue| (ingress, queue)));
         let account = |(ingress, queue): (usize, usize)| Account {
             owed: 0,
+            first: NONE,
+            last: NONE,
             ingress: ingress as u16,
             queue: queue as u8,
-            left: Vec::new(),
         };
         let accounts: Vec<Account> = of_ports.map(account).collect();
         let noted = vec![0; accounts.len().div_ceil(64)];
-        Returns { queues, batch, accounts, noted, cut: Vec::new() }
+        Returns { queues, batch, accounts, left: Vec::new(), noted, cut: Vec::new() }
     }
 
     /// The link of an input port is cut, and all before has been given back: nothing more is until it is repaired. `rooms`: the bytes that each queue's
@@ -108,7 +112,7 @@ impl Returns {
         let first = usize::from(ingress) * self.queues;
         for (account, room) in self.accounts[first..].iter_mut().zip(rooms) {
             // What has been noted at this very instant comes on top.
-            account.owed = room - account.noted();
+            account.owed = room - account.noted(&self.left);
         }
     }
 
@@ -123,15 +127,24 @@ impl Returns {
 
     /// A packet leaves the buffer of an input port and queue at `at`.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "far fewer packets leave a node in a window")]
     pub(crate) fn note(&mut self, ingress: u16, queue: usize, at: Time, bytes: u32) {
-        let index = usize::from(ingress) * self.queues + queue;
-        let (account, one) = (&mut self.accounts[index], Left { at, bytes });
-        match account.left.last() {
-            None => self.noted[index / 64] |= 1 << (index % 64),
-            Some(last) if last.at <= at => {}
-            Some(_) => return account.insert(one),
+        let Returns { queues, accounts, left, noted, .. } = self;
+        let (index, place) = (usize::from(ingress) * *queues + queue, left.len() as u32);
+        left.push(Left { at, bytes, next: NONE });
+        let account = &mut accounts[index];
+        if account.first == NONE {
+            (account.first, account.last) = (place, place);
+            noted[index / 64] |= 1 << (index % 64);
+            return;
         }
-        account.left.push(one);
+        let last = &mut left[account.last as usize];
+        if last.at <= at {
+            last.next = place;
+            account.last = place;
+        } else {
+            insert(account, left, place);
+        }
     }
 
     /// A packet leaves a buffer whose packets leave in order: what goes back at once, if anything does.
@@ -145,47 +158,83 @@ impl Returns {
     /// Whether something has left since the last time.
     #[inline(always)]
     pub(crate) fn is_due(&self) -> bool {
-        self.noted.iter().any(|&noted| noted != 0)
+        !self.left.is_empty()
     }
 
     /// All ports have started everything before `until`: gives back the batches that are full by then, account by account, in order of time.
     pub(crate) fn give_back(&mut self, until: Time, mut credit: impl FnMut(u16, u8, Time, u32)) {
-        let Returns { queues: _, batch, accounts, noted, cut } = self;
+        let Returns { queues: _, batch, accounts, left, noted, cut } = self;
+        let mut is_rest = false;
         for (word, noted) in noted.iter_mut().enumerate() {
-            let mut bits = std::mem::take(noted);
+            let mut bits = *noted;
             while bits != 0 {
-                let bit = bits.trailing_zeros();
+                let index = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let account = &mut accounts[word * 64 + bit as usize];
-                let (mut owed, mut left) = (account.owed, &account.left[..]);
-                while let Some((&Left { at, bytes }, later)) = left.split_first()
+                let account = &mut accounts[index];
+                let mut place = account.first;
+                while let Some(&Left { at, bytes, next }) = left.get(place as usize)
                     && at < until
                 {
-                    (owed, left) = (owed + bytes, later);
+                    place = next;
+                    account.owed += bytes;
                     // What leaves in one instant goes back together.
-                    if owed >= *batch
-                        && later.first().is_none_or(|next| next.at != at)
-                        && !is_cut(cut, account.ingress)
-                    {
-                        credit(account.ingress, account.queue, at, std::mem::take(&mut owed));
+                    if account.owed >= *batch && left.get(next as usize).is_none_or(|next| next.at != at) {
+                        let Account { ingress, queue, .. } = *account;
+                        if !is_cut(cut, ingress) {
+                            credit(ingress, queue, at, std::mem::take(&mut account.owed));
+                        }
                     }
                 }
-                account.owed = owed;
-                match left.len() {
-                    0 => account.left.clear(),
-                    kept => {
-                        account.forget(account.left.len() - kept);
-                        *noted |= 1 << bit;
-                    }
+                account.first = place;
+                match place {
+                    NONE => *noted &= !(1 << (index % 64)),
+                    _ => is_rest = true,
                 }
             }
+        }
+        if !is_rest {
+            left.clear();
+        } else if left.len() > MOST_NOTED {
+            self.compact();
+        }
+    }
+
+    /// Forgets the departures that have been given back. Where ports go in step, something always leaves at the very instant up to which all is given back, and there is never nothing left.
+    #[cold]
+    #[expect(clippy::cast_possible_truncation, reason = "as in `note`")]
+    fn compact(&mut self) {
+        let all = std::mem::take(&mut self.left);
+        for account in self.accounts.iter_mut().filter(|account| account.first != NONE) {
+            let first = self.left.len() as u32;
+            for one in account.since(&all) {
+                let next = self.left.len() as u32 + 1;
+                self.left.push(Left { next, ..*one });
+            }
+            (account.first, account.last) = (first, self.left.len() as u32 - 1);
+            self.left[account.last as usize].next = NONE;
         }
     }
 
     /// Bytes that have left a buffer and not gone back.
     pub(crate) fn owed(&self, ingress: u16, queue: usize) -> u64 {
-        let account = &self.accounts[usize::from(ingress) * self.queues + queue];
-        u64::from(account.owed) + u64::from(account.noted())
+        let account = self.accounts[usize::from(ingress) * self.queues + queue];
+        u64::from(account.owed) + u64::from(account.noted(&self.left))
+    }
+}
+
+/// Puts what has left earlier than the last of its account in its place among what has left since ports were last at one instant.
+#[inline(never)]
+fn insert(account: &mut Account, left: &mut [Left], place: u32) {
+    let at = left[place as usize].at;
+    let (mut before, mut behind) = (NONE, account.first);
+    // The last one is later.
+    while left[behind as usize].at <= at {
+        (before, behind) = (behind, left[behind as usize].next);
+    }
+    left[place as usize].next = behind;
+    match left.get_mut(before as usize) {
+        Some(before) => before.next = place,
+        None => account.first = place,
     }
 }
 
@@ -233,8 +282,7 @@ mod tests {
             returns.note(u16::from(at % 2 == 1), 0, Time(at), 100);
             returns.give_back(Time(at), |_, _, _, bytes| given += u64::from(bytes));
         }
-        let kept = |account: &Account| account.left.len();
-        assert!(returns.accounts.iter().map(kept).sum::<usize>() <= 2);
+        assert!(returns.left.len() <= MOST_NOTED + 1, "{}", returns.left.len());
         assert_eq!(given + returns.owed(0, 0) + returns.owed(1, 0), 100 * 100_000);
         assert!(given > 100 * 99_000);
     }
