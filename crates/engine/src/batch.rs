@@ -5,7 +5,7 @@ use netloom_units::Time;
 use crate::local::LocalScheduler;
 use crate::model::{Batch, Due, Handler, Hint, Model, Scheduler, Unhandled};
 use crate::pending::CHUNK;
-use crate::sort::{Key, index};
+use crate::sort::{Key, index, is_at_one_instant};
 use crate::wheel::Event;
 
 /// A node's events of a window, with the order in which they are handled.
@@ -20,8 +20,17 @@ pub(crate) trait Ordered: Copy {
     /// Whether it is the order of all of them.
     const IS_OF_ALL: bool;
 
-    /// Events by their indices, a chunk at a time.
-    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone> + Clone;
+    /// What says which event has a place in the order.
+    type Place: Copy;
+
+    /// The places, a chunk at a time.
+    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = Self::Place> + Clone> + Clone;
+
+    /// The index of the event that has a place.
+    fn index(place: Self::Place) -> usize;
+
+    /// Whether the events that have two places are due at one instant.
+    fn is_at_one_instant(one: Self::Place, other: Self::Place) -> bool;
 
     /// The index of the last one, if there is one.
     fn last(self) -> Option<usize>;
@@ -33,9 +42,21 @@ pub(crate) trait Ordered: Copy {
 impl Ordered for &[Key] {
     const IS_OF_ALL: bool = true;
 
+    type Place = Key;
+
     #[inline(always)]
-    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone> + Clone {
-        <[_]>::chunks(self, CHUNK as usize).map(|chunk| chunk.iter().map(|&key| index(key)))
+    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = Key> + Clone> + Clone {
+        <[_]>::chunks(self, CHUNK as usize).map(|chunk| chunk.iter().copied())
+    }
+
+    #[inline(always)]
+    fn index(place: Key) -> usize {
+        index(place)
+    }
+
+    #[inline(always)]
+    fn is_at_one_instant(one: Key, other: Key) -> bool {
+        is_at_one_instant(one, other)
     }
 
     #[inline(always)]
@@ -53,8 +74,19 @@ impl Ordered for &[Key] {
 impl Ordered for &[(u64, u32)] {
     const IS_OF_ALL: bool = false;
 
-    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = usize> + Clone> + Clone {
-        <[_]>::chunks(self, CHUNK as usize).map(|chunk| chunk.iter().map(|&(_, index)| index as usize))
+    type Place = (u64, u32);
+
+    fn chunks(self) -> impl Iterator<Item = impl Iterator<Item = (u64, u32)> + Clone> + Clone {
+        <[_]>::chunks(self, CHUNK as usize).map(|chunk| chunk.iter().copied())
+    }
+
+    fn index((_, index): (u64, u32)) -> usize {
+        index as usize
+    }
+
+    // Behind the instant is the source.
+    fn is_at_one_instant((one, _): (u64, u32), (other, _): (u64, u32)) -> bool {
+        one >> u32::BITS == other >> u32::BITS
     }
 
     fn last(self) -> Option<usize> {
@@ -74,13 +106,13 @@ impl<M: Model, O: Ordered> Batch<M> for Events<'_, O, M::Payload> {
         let mut chunks = order.chunks();
         while let Some(mut chunk) = chunks.next() {
             scheduler.prefetch();
-            while let Some(index) = chunk.next() {
+            while let Some(place) = chunk.next() {
                 if handler.looks_ahead() {
                     let next = chunk.clone().next().or_else(|| chunks.clone().next()?.next());
                     // What comes in one instant comes in one batch.
-                    handler.expect_next(next.map_or(Time::MAX, |next| events[next].at));
+                    handler.expect(next.is_none_or(|next| !O::is_at_one_instant(place, next)));
                 }
-                let Event { at, source, payload, node: hint } = &mut events[index];
+                let Event { at, source, payload, node: hint } = &mut events[O::index(place)];
                 if H::SETS_TIMERS {
                     // Few are due in the same instant.
                     if scheduler.next_timer <= *at {
@@ -121,8 +153,8 @@ impl<M: Model, O: Ordered> Unhandled<M> for ToPrepare<'_, O, M::Payload> {
         if O::IS_OF_ALL {
             return events.iter_mut().for_each(annotate);
         }
-        for index in order.chunks().flatten() {
-            annotate(&mut events[index]);
+        for place in order.chunks().flatten() {
+            annotate(&mut events[O::index(place)]);
         }
     }
 }

@@ -150,16 +150,16 @@ pub trait Handler<M: Model + ?Sized> {
     /// Whether handling one message may set a timer that is due before the next message of the same batch.
     const SETS_TIMERS: bool = true;
 
-    /// Whether [`Self::expect_next`] is to be called for the event that is handled next.
+    /// Whether [`Self::expect`] is to be called for the event that is handled next.
     #[inline(always)]
     fn looks_ahead(&self) -> bool {
         false
     }
 
-    /// The node's next event, after the one that is handled now, is due at `next` or later; only timers that the handler sets itself may be due before.
+    /// The event that is handled next `is_alone`: no event of the node that comes after it is due at the same instant, or one is. Timers that the handler sets itself may be due then.
     #[inline(always)]
-    fn expect_next(&mut self, next: Time) {
-        let _ = next;
+    fn expect(&mut self, is_alone: bool) {
+        let _ = is_alone;
     }
 
     /// Looks at all events of a batch before the first one is handled: what depends on the event alone is faster to compute for one event after the

@@ -32,6 +32,12 @@ pub(crate) fn index(key: Key) -> usize {
     (key & ((1 << INDEX_BITS) - 1)) as usize
 }
 
+/// Whether two events of one window are due at one instant: what is less than an instant in their keys is the source and the index.
+#[inline(always)]
+pub(crate) fn is_at_one_instant(one: Key, other: Key) -> bool {
+    (one ^ other) >> (SOURCE_BITS + INDEX_BITS) == 0
+}
+
 /// Sorts one batch after the other.
 pub(crate) struct EventSorter {
     /// By how much instants are shifted, so that their offsets within a window begin with the highest bit.

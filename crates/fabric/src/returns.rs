@@ -36,6 +36,9 @@ struct Account {
     /// The places of what has left since, in order of time.
     first: u32,
     last: u32,
+    /// Of which buffer: its input port and queue.
+    ingress: u16,
+    queue: u8,
 }
 
 /// What has left a buffer: when, how much, and the place of what left after it.
@@ -86,10 +89,18 @@ impl Recur for Returns {
 
 impl Returns {
     /// Nothing is owed yet. `batch` must leave room for a packet in the buffer, or a sender may wait for ever.
+    #[expect(clippy::cast_possible_truncation, reason = "accounts are numbered by port and queue")]
     pub(crate) fn new(ports: usize, queues: usize, batch: u32) -> Self {
-        let count = ports * queues;
-        let accounts = vec![Account { owed: 0, first: NONE, last: NONE }; count];
-        let noted = vec![0; count.div_ceil(64)];
+        let of_ports = (0..ports).flat_map(|ingress| (0..queues).map(move |queue| (ingress, queue)));
+        let account = |(ingress, queue): (usize, usize)| Account {
+            owed: 0,
+            first: NONE,
+            last: NONE,
+            ingress: ingress as u16,
+            queue: queue as u8,
+        };
+        let accounts: Vec<Account> = of_ports.map(account).collect();
+        let noted = vec![0; accounts.len().div_ceil(64)];
         Returns { queues, batch, accounts, left: Vec::new(), noted, cut: Vec::new() }
     }
 
@@ -151,9 +162,8 @@ impl Returns {
     }
 
     /// All ports have started everything before `until`: gives back the batches that are full by then, account by account, in order of time.
-    #[expect(clippy::cast_possible_truncation, reason = "accounts are numbered by port and queue")]
     pub(crate) fn give_back(&mut self, until: Time, mut credit: impl FnMut(u16, u8, Time, u32)) {
-        let Returns { queues, batch, accounts, left, noted, cut } = self;
+        let Returns { queues: _, batch, accounts, left, noted, cut } = self;
         let mut is_rest = false;
         for (word, noted) in noted.iter_mut().enumerate() {
             let mut bits = *noted;
@@ -169,7 +179,7 @@ impl Returns {
                     account.owed += bytes;
                     // What leaves in one instant goes back together.
                     if account.owed >= *batch && left.get(next as usize).is_none_or(|next| next.at != at) {
-                        let (ingress, queue) = ((index / *queues) as u16, (index % *queues) as u8);
+                        let Account { ingress, queue, .. } = *account;
                         if !is_cut(cut, ingress) {
                             credit(ingress, queue, at, std::mem::take(&mut account.owed));
                         }

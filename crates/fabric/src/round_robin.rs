@@ -9,11 +9,13 @@ pub struct RoundRobin {
     current: usize,
     /// Bytes that each may still send.
     deficit: Vec<u32>,
+    /// None may still send anything.
+    is_settled: bool,
 }
 
 impl Recur for RoundRobin {
     fn recur(&mut self, walk: &mut Walk) {
-        let RoundRobin { current, deficit } = self;
+        let RoundRobin { current, deficit, is_settled: _ } = self;
         walk.count(*current);
         deficit.iter().for_each(|&bytes| walk.exact(bytes));
     }
@@ -22,7 +24,7 @@ impl Recur for RoundRobin {
 impl RoundRobin {
     /// The first of a number of queues is served.
     pub fn new(queues: usize) -> Self {
-        RoundRobin { current: 0, deficit: vec![0; queues] }
+        RoundRobin { current: 0, deficit: vec![0; queues], is_settled: true }
     }
 
     /// The queue that sends next among those with a bit in `ready` (at least one), and takes the size of its next packet from its deficit.
@@ -39,6 +41,38 @@ impl RoundRobin {
         self.pick_among(ready, quanta, size)
     }
 
+    /// [`Self::pick`] where no queue may still send anything: the next queue begins its turn, whatever the size of its packet. The packet is [taken off](Self::take_off) afterwards. `None` where some may.
+    #[inline(always)]
+    pub(crate) fn begin_turn(&mut self, ready: u32) -> Option<usize> {
+        if !self.is_settled {
+            return None;
+        }
+        self.current = self.after_current(ready);
+        Some(self.current)
+    }
+
+    /// A packet of the queue that has [begun its turn](Self::begin_turn) is sent. `quantum`: that of all queues if all have the same, otherwise 0.
+    #[inline(always)]
+    pub(crate) fn take_off(&mut self, size: u32, quantum: u32, quanta: &[u32]) {
+        if size != quantum {
+            self.leave_rest(size, quanta);
+        }
+    }
+
+    /// What the packet of a turn that begins leaves of it.
+    #[inline(never)]
+    fn leave_rest(&mut self, size: u32, quanta: &[u32]) {
+        self.deficit[self.current] = quanta[self.current] - size;
+        self.is_settled = self.deficit[self.current] == 0;
+    }
+
+    /// The next queue of those with a bit in `ready`.
+    #[inline(always)]
+    fn after_current(&self, ready: u32) -> usize {
+        let after = ready & !((2u32 << self.current) - 1);
+        (if after != 0 { after } else { ready }).trailing_zeros() as usize
+    }
+
     /// [`Self::pick`] where one queue alone is ready: it is served, with another quantum if its turn begins or is over.
     #[inline]
     pub(crate) fn serve_only(&mut self, queue: usize, quanta: &[u32], size: u32) {
@@ -52,6 +86,11 @@ impl RoundRobin {
         };
         let left = if left < size { left.saturating_add(quanta[queue]) } else { left };
         self.deficit[queue] = left - size;
+        self.note_rest();
+    }
+
+    fn note_rest(&mut self) {
+        self.is_settled = self.deficit.iter().all(|&bytes| bytes == 0);
     }
 
     fn pick_among(&mut self, ready: u32, quanta: &[u32], size: impl Fn(usize) -> u32) -> usize {
@@ -61,13 +100,13 @@ impl RoundRobin {
                 let size = size(queue);
                 if self.deficit[queue] >= size {
                     self.deficit[queue] -= size;
+                    self.note_rest();
                     return queue;
                 }
             } else {
                 self.deficit[queue] = 0;
             }
-            let after = ready & !((2u32 << queue) - 1);
-            self.current = if after != 0 { after } else { ready }.trailing_zeros() as usize;
+            self.current = self.after_current(ready);
             self.deficit[self.current] = self.deficit[self.current].saturating_add(quanta[self.current]);
         }
     }
@@ -115,6 +154,27 @@ mod tests {
             let (mut robin, mut plain) = (RoundRobin::new(4), RoundRobin::new(4));
             for (ready, sizes) in turns {
                 let picked = robin.pick(ready, &quanta, |queue| sizes[queue]);
+                prop_assert_eq!(picked, plain.pick_among(ready, &quanta, |queue| sizes[queue]));
+                prop_assert_eq!((robin.current, &robin.deficit), (plain.current, &plain.deficit));
+            }
+        }
+
+        /// What begins a turn picks what is picked among several, and leaves as much of it.
+        #[test]
+        fn a_turn_that_begins_is_one_among_several(
+            quanta in prop_oneof![Just([1500; 4]), Just([1500, 3000, 1500, 2000])],
+            turns in prop::collection::vec((1..16u32, prop::array::uniform4(prop_oneof![3 => Just(1500), 1 => 64..1500u32])), 1..200),
+        ) {
+            let even = if quanta == [1500; 4] { 1500 } else { 0 };
+            let (mut robin, mut plain) = (RoundRobin::new(4), RoundRobin::new(4));
+            for (ready, sizes) in turns {
+                let picked = match robin.begin_turn(ready) {
+                    Some(queue) => {
+                        robin.take_off(sizes[queue], even, &quanta);
+                        queue
+                    }
+                    None => robin.pick(ready, &quanta, |queue| sizes[queue]),
+                };
                 prop_assert_eq!(picked, plain.pick_among(ready, &quanta, |queue| sizes[queue]));
                 prop_assert_eq!((robin.current, &robin.deficit), (plain.current, &plain.deficit));
             }

@@ -60,6 +60,8 @@ pub enum Accounting {
 pub trait Known {
     /// [`Rules::has_plain_queues`]; `false`: it is not known.
     const HAS_PLAIN_QUEUES: bool = false;
+    /// [`Rules::has_channels`]; `false`: it is not known.
+    const HAS_CHANNELS: bool = false;
     /// How switches count, and packets do not [wait at their inputs](Rules::may_wait_at_inputs); none: it is not known.
     const ACCOUNTING: Option<Accounting> = None;
     /// What happens at a port never concerns another one, but at switches of which links are cut: nothing is paused.
@@ -92,9 +94,9 @@ pub struct PacedPfcShared;
 #[derive(Debug)]
 pub struct PlainCredits;
 
-/// Several data queues, under credits.
+/// Data queues that are virtual channels, under credits.
 #[derive(Debug)]
-pub struct CreditsOfQueues;
+pub struct CreditsOfChannels;
 
 impl Known for Anything {}
 
@@ -125,7 +127,8 @@ impl Known for PlainCredits {
     const ACCOUNTING: Option<Accounting> = Some(Accounting::Credits);
 }
 
-impl Known for CreditsOfQueues {
+impl Known for CreditsOfChannels {
+    const HAS_CHANNELS: bool = true;
     const ACCOUNTING: Option<Accounting> = Some(Accounting::Credits);
 }
 
@@ -144,6 +147,8 @@ pub struct Rules {
     pub(crate) first_scheduled: usize,
     /// Bytes per turn of the queues served in turn.
     pub(crate) quanta: Vec<u32>,
+    /// The same where all of them have as many; otherwise 0.
+    pub(crate) even_quantum: u32,
     /// The queue of each kind of packet; the first one of data. One look instead of several questions per packet.
     queue_of_kind: [u8; PacketKind::MOST],
     /// Whether control packets go before data.
@@ -225,6 +230,8 @@ impl Rules {
                 .collect(),
             _ => vec![packet.0 as u32; queues - DATA],
         };
+        let even_quantum =
+            quanta.first().copied().filter(|first| quanta.iter().all(|quantum| quantum == first));
         let mut queue_of_kind =
             [if options.control_priority { CONTROL } else { DATA } as u8; PacketKind::MOST];
         queue_of_kind[PacketKind::Data.index()] = DATA as u8;
@@ -256,6 +263,7 @@ impl Rules {
             first_shared,
             first_scheduled: if trims.are_there() { CONTROL } else { first_shared },
             quanta,
+            even_quantum: even_quantum.unwrap_or(0),
             queue_of_kind,
             has_control_priority: options.control_priority,
             queue_of_class,
@@ -341,6 +349,12 @@ impl Rules {
     /// How packets are trimmed, if they are.
     pub(crate) fn trims(&self) -> Option<&Trims> {
         self.trims.are_there().then_some(&self.trims)
+    }
+
+    /// Whether data queues are the virtual channels of one class, of which there are several: a packet's virtual channel is its data queue, and all are served in turn.
+    #[inline(always)]
+    pub fn has_channels(&self) -> bool {
+        self.vcs > 1 && self.data_queues() == usize::from(self.vcs)
     }
 
     /// Whether packets are trimmed and ports have one queue of control packets and one of data, which differ by what a packet is unless it is data that hurry.

@@ -6,7 +6,7 @@ use netloom_engine::{
     Batch, Due, DynScheduler, FIRST_TIMER, Handler, Hint, Model, NodeIndex, Scheduler, Unhandled,
 };
 use netloom_fabric::{
-    Accounting, Anything, CreditsOfQueues, PacedPfc, PacedPfcShared, Packet, PlainCredits, PlainPfc,
+    Accounting, Anything, CreditsOfChannels, PacedPfc, PacedPfcShared, Packet, PlainCredits, PlainPfc,
     PlainPfcShared, Ports, Rules,
 };
 use netloom_topology::NodeId;
@@ -28,15 +28,15 @@ use crate::world::World;
 macro_rules! by_flow_control {
     ($rules:expr, [$Pfc:ident, $PfcShared:ident], $Q:ident => $run:expr) => {
         by_flow_control!(@ $rules, $Q => $run,
-            (true, Some(Accounting::Fixed)) => $Pfc,
-            (true, Some(Accounting::Shared)) => $PfcShared,
-            (true, Some(Accounting::Credits)) => PlainCredits,
-            (false, Some(Accounting::Credits)) => CreditsOfQueues,
+            (true, _, Some(Accounting::Fixed)) => $Pfc,
+            (true, _, Some(Accounting::Shared)) => $PfcShared,
+            (true, _, Some(Accounting::Credits)) => PlainCredits,
+            (_, true, Some(Accounting::Credits)) => CreditsOfChannels,
             _ => Anything,
         )
     };
     (@ $rules:expr, $Q:ident => $run:expr, $($rule:pat => $Known:ty,)+) => {
-        match ($rules.has_plain_queues(), known_accounting($rules)) {
+        match ($rules.has_plain_queues(), $rules.has_channels(), known_accounting($rules)) {
             $($rule => {
                 type $Q = KeepsAll<$Known>;
                 $run
@@ -333,15 +333,15 @@ struct AtSwitch<'a, Q> {
     world: &'a World,
     switch: &'a mut Switch,
     id: NodeIndex,
-    /// Nothing more comes before this instant.
-    next: Time,
+    /// Nothing else comes at the instant of the message that is handled.
+    is_alone: bool,
     queueing: PhantomData<Q>,
 }
 
 impl<'a, Q> AtSwitch<'a, Q> {
     #[inline(always)]
     fn new(world: &'a World, switch: &'a mut Switch, id: NodeIndex) -> Self {
-        AtSwitch { world, switch, id, next: Time::ZERO, queueing: PhantomData }
+        AtSwitch { world, switch, id, is_alone: false, queueing: PhantomData }
     }
 }
 
@@ -354,8 +354,8 @@ impl<Q: Queueing> Handler<World> for AtSwitch<'_, Q> {
     }
 
     #[inline(always)]
-    fn expect_next(&mut self, next: Time) {
-        self.next = next;
+    fn expect(&mut self, is_alone: bool) {
+        self.is_alone = is_alone;
     }
 
     #[inline(always)]
@@ -372,10 +372,10 @@ impl<Q: Queueing> Handler<World> for AtSwitch<'_, Q> {
         hint: NextHopHint,
         out: &mut impl Scheduler<Message>,
     ) {
-        let AtSwitch { world, switch, id, next, .. } = self;
+        let AtSwitch { world, switch, id, is_alone, .. } = self;
         let ctx = &mut Ctx::new(world, *id, at, out);
         match message {
-            Message::Packet(packet) => Q::forward(switch, ctx, packet, hint, *next),
+            Message::Packet(packet) => Q::forward(switch, ctx, packet, hint, *is_alone),
             timer => switch.on_timer(&mut ctx.again(), timer),
         }
     }

@@ -620,12 +620,18 @@ impl Port {
     pub(crate) fn pause(&mut self, queues: u32, now: Time, is_host: bool) {
         self.paused |= queues;
         self.rare.get_or_insert_default().pause.pauses += u64::from(queues.count_ones());
-        self.note_pause(now, is_host);
+        self.note_pause_at_once(now, is_host);
     }
 
     /// Notes whether flow control holds data back from now on.
     #[inline(never)]
     pub(crate) fn note_pause(&mut self, now: Time, is_host: bool) {
+        self.note_pause_at_once(now, is_host);
+    }
+
+    /// [`Self::note_pause`] as part of what is a call already.
+    #[inline(always)]
+    pub(crate) fn note_pause_at_once(&mut self, now: Time, is_host: bool) {
         let holds_back = self.paused & (if is_host { u32::MAX } else { self.occupied }) != 0;
         // Nothing has been held back where nothing has been paused.
         let Some(Rare { pause, .. }) = self.rare.as_deref_mut() else { return };

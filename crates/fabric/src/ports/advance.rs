@@ -2,9 +2,9 @@
 
 use netloom_units::{Time, prefetch_whole};
 
-use super::{At, Ports};
+use super::{At, KnownOfPorts, Ports};
 use crate::port::Wire;
-use crate::rules::Rules;
+use crate::rules::{CreditsOfChannels, Known, PlainCredits, Rules};
 
 impl Ports {
     /// Starts every transmission of one port that begins before `until`.
@@ -38,8 +38,28 @@ impl Ports {
         }
     }
 
-    #[inline(never)]
+    /// [`Self::advance_port`] under flow control, by code for what is known.
+    #[inline(always)]
     fn advance_port_lossless(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        match self.known {
+            KnownOfPorts::PlainCredits => self.advance_known::<PlainCredits>(port, until, rules, wire),
+            KnownOfPorts::CreditsOfChannels => {
+                self.advance_known::<CreditsOfChannels>(port, until, rules, wire);
+            }
+            KnownOfPorts::Nothing => self.advance_anything(port, until, rules, wire),
+        }
+    }
+
+    #[inline(never)]
+    fn advance_known<K: Known>(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        debug_assert!(K::IS_NEVER_ENTANGLED && !self.is_ordered);
+        let mut output = self.output(port, true, At::new(until, rules, wire));
+        output.transmitter.know::<K>();
+        output.start_all_before(until);
+    }
+
+    #[inline(never)]
+    fn advance_anything(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
         let index = usize::from(port);
         while self.is_ordered {
             let state = &self.ports[index];

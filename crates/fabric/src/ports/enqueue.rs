@@ -3,7 +3,7 @@
 use netloom_units::Time;
 use rand::Rng;
 
-use super::start::{Origin, Output, Transmitter, queue_in};
+use super::start::{Origin, Output, Transmitter};
 use super::trimming::Trimming;
 use super::{At, Ports};
 use crate::buffers::{Buffers, Charge};
@@ -127,9 +127,8 @@ impl<const HANDS_ON_EARLY: bool> Admission for Lossless<HANDS_ON_EARLY> {
         passes: bool,
     ) -> bool {
         // A control packet is not looked at for it.
-        let Transmitter { index, has_plain_queues, accounting, at, .. } = &output.transmitter;
-        let (from, accounting) = (queue_in(packet, *has_plain_queues || queue < DATA, at.rules), *accounting);
-        let to = (*index, queue);
+        let from = if queue < DATA { 0 } else { output.transmitter.queue_in(packet) };
+        let (accounting, to) = (output.transmitter.accounting, (output.transmitter.index, queue));
         fits(output.transmitter.buffers, accounting, packet, (from, to), passes)
     }
 
@@ -324,7 +323,7 @@ impl Ports {
             None if self.is_host => self.enqueue_at_host(port, packet, random, at),
             None => {
                 let to = self.port_queue(port, packet, at.rules);
-                self.enqueue_lossless::<Anything>((to, at.now), packet, random, at.again())
+                self.enqueue_lossless::<Anything>((to, false), packet, random, at.again())
             }
         }
     }
@@ -383,19 +382,19 @@ impl Ports {
         output.enqueue(&Lossless::<false>::AMONG_OTHERS, packet, queue, random).unwrap_or(Fate::Queued)
     }
 
-    /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost, after [`Self::settle_if_ordered`]. Nothing else comes
-    /// to the node before `next`; something may at this instant if that is not later.
+    /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost, after [`Self::settle_if_ordered`]. `is_alone`: nothing else comes
+    /// to the node at this instant.
     #[inline(always)]
     pub fn enqueue_lossless<K: Known>(
         &mut self,
-        (to, next): (PortQueue, Time),
+        (to, is_alone): (PortQueue, bool),
         packet: &mut Packet,
         random: &mut impl Rng,
         at: At<'_, impl Wire>,
     ) -> Fate {
-        match !K::IS_NEVER_ENTANGLED && self.is_entangled() && self.is_together(at.now, next) {
-            true => self.enqueue_together((to, next), packet, random, at),
-            false => self.enqueue_apart::<K>((to, next), packet, random, at),
+        match !K::IS_NEVER_ENTANGLED && self.is_entangled() && self.is_together(at.now, is_alone) {
+            true => self.enqueue_together((to, is_alone), packet, random, at),
+            false => self.enqueue_apart::<K>((to, is_alone), packet, random, at),
         }
     }
 
@@ -403,19 +402,19 @@ impl Ports {
     #[inline(always)]
     pub fn enqueue_together(
         &mut self,
-        (to, next): (PortQueue, Time),
+        (to, is_alone): (PortQueue, bool),
         packet: &mut Packet,
         random: &mut impl Rng,
         mut at: At<'_, impl Wire>,
     ) -> Fate {
-        self.enqueue_in_order(to, next, packet, random, &mut at.again())
+        self.enqueue_in_order(to, is_alone, packet, random, &mut at.again())
     }
 
     /// [`Self::enqueue_lossless`] where a packet concerns [only the port](Self::is_together) by which it leaves.
     #[inline(always)]
     pub fn enqueue_apart<K: Known>(
         &mut self,
-        (to, next): (PortQueue, Time),
+        (to, is_alone): (PortQueue, bool),
         packet: &mut Packet,
         random: &mut impl Rng,
         mut at: At<'_, impl Wire>,
@@ -423,17 +422,13 @@ impl Ports {
         debug_assert!(!self.is_host && self.apart_until > at.now, "a switch's port by itself");
         debug_assert!(!K::IS_NEVER_ENTANGLED || !self.is_entangled());
         debug_assert!(!K::HAS_PLAIN_QUEUES || at.rules.has_plain_queues());
+        debug_assert!(!K::HAS_CHANNELS || at.rules.has_channels());
         debug_assert!(K::ACCOUNTING.is_none() || K::ACCOUNTING == at.rules.accounting());
         let now = at.now;
         let mut output = self.output(to.port(), true, at.again());
-        let transmitter = &mut output.transmitter;
-        transmitter.is_host = false;
-        // Where that is not known, other packets may have been.
-        transmitter.hands_on_early = K::HANDS_ON_EARLY || K::ACCOUNTING.is_none();
-        (transmitter.has_plain_queues, transmitter.accounting) = (K::HAS_PLAIN_QUEUES, K::ACCOUNTING);
+        output.transmitter.know::<K>();
         output.start_all_before(now);
         let queue = usize::from(to.queue());
-        let is_alone = next > now;
         let fate = match K::HANDS_ON_EARLY {
             true => output.enqueue(&Lossless::<true> { is_alone }, packet, queue, random),
             false => output.enqueue(&Lossless::<false> { is_alone }, packet, queue, random),
@@ -449,7 +444,7 @@ impl Ports {
     fn enqueue_in_order(
         &mut self,
         to: PortQueue,
-        next: Time,
+        is_alone: bool,
         packet: &mut Packet,
         random: &mut impl Rng,
         at: &mut At<'_, impl Wire>,
@@ -457,7 +452,7 @@ impl Ports {
         debug_assert!(!self.is_ordered || self.first_departure(at.now).is_none(), "ports are settled");
         if !self.is_ordered && self.inputs.is_none() {
             let now = at.now;
-            let is_ordered = self.is_entangled() && self.is_together(now, next);
+            let is_ordered = self.is_entangled() && self.is_together(now, is_alone);
             let ordered = Ordered { is_charged: false, is_ordered };
             let mut output = self.output(to.port(), true, at.again());
             output.start_all_before(now);
@@ -517,7 +512,8 @@ impl<W: Wire> Output<'_, W> {
         let is_idle = self.ready() == 0;
         let port = &mut *self.transmitter.port;
         let has_plain_queues = self.transmitter.has_plain_queues || self.transmitter.trims_plainly;
-        let is_in_turn = !has_plain_queues && queue >= rules.first_shared;
+        let first_shared = if self.transmitter.has_channels { DATA } else { rules.first_shared };
+        let is_in_turn = !has_plain_queues && queue >= first_shared;
         if is_idle
             && port.free_at <= now
             && (!is_in_turn || admission.may_take_turn())
@@ -573,9 +569,12 @@ impl<W: Wire> Output<'_, W> {
     fn take_turn(&mut self, packet: &mut Packet, queue: usize, random: &mut impl Rng) {
         self.mark_arrival(packet, queue, random);
         let Output { service, transmitter, .. } = self;
-        let (rules, size) = (transmitter.at.rules, packet.size.into());
-        let service = &mut service[transmitter.index];
-        service.round_robin.serve_only(queue - rules.first_shared, &rules.quanta, size);
+        let (rules, size) = (transmitter.at.rules, u32::from(packet.size));
+        let (robin, queue) = (&mut service[transmitter.index].round_robin, queue - rules.first_shared);
+        match robin.begin_turn(1 << queue) {
+            Some(_) => robin.take_off(size, rules.even_quantum, &rules.quanta),
+            None => robin.serve_only(queue, &rules.quanta, size),
+        }
     }
 
     /// Bytes in a queue.

@@ -74,7 +74,7 @@ impl Ports {
     }
 
     /// A credit has come back to a port.
-    #[inline(never)]
+    #[inline(always)]
     pub fn on_credit(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
         self.advance_under_flow_control(credit.port, now, rules, wire);
         if self.buffers.earn(credit) {
@@ -85,7 +85,7 @@ impl Ports {
     /// A packet ends here and leaves its input at once: credits go back. All ports are at `now`, or are a host's.
     #[inline(always)]
     pub fn absorb(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
-        if matches!(self.buffers, Buffers::Credits(_)) {
+        if matches!(self.buffers, Buffers::Credits(_)) && rules.is_in_data_queue(packet) {
             self.absorb_under_credits(packet, now, rules, wire);
         }
     }
@@ -97,8 +97,7 @@ impl Ports {
     )]
     fn absorb_under_credits(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
         let (ingress, queue) = (packet.ingress, rules.queue_in(packet));
-        if rules.is_in_data_queue(packet)
-            && let Some(accounts) = self.buffers.accounts()
+        if let Some(accounts) = self.buffers.accounts()
             && let Some(bytes) = accounts.returns.take(ingress, queue, u32::from(packet.size))
         {
             let delay = accounts.delay[usize::from(ingress)];
@@ -118,6 +117,7 @@ impl Ports {
     }
 
     /// Resumes paused queues, given as bits.
+    #[inline(never)]
     pub(super) fn resume(&mut self, port: u16, queues: u32, now: Time) {
         self.look_again(now);
         let index = usize::from(port);
@@ -126,11 +126,17 @@ impl Ports {
             state.free_at = state.free_at.max(now);
         }
         state.paused &= !queues;
-        state.note_pause(now, self.is_host);
+        state.note_pause_at_once(now, self.is_host);
         if state.ready() != 0 {
             self.waiting[index / 64] |= 1 << (index % 64);
         }
         self.note_departure(index);
+    }
+
+    /// Whether some queue of a port may not send.
+    #[inline(always)]
+    pub fn is_paused(&self, port: u16) -> bool {
+        self.ports[usize::from(port)].paused != 0
     }
 
     /// Whether a data queue of a port, from 0, may send.

@@ -23,7 +23,7 @@ use crate::packet::{Packet, SaysSeq};
 use crate::port::{LAST_RANK, Port, PortQueue, PortSpec, RING, Wire};
 use crate::queues::Queues;
 use crate::round_robin::RoundRobin;
-use crate::rules::{DATA, Rules, Step};
+use crate::rules::{Accounting, DATA, Rules, Step};
 
 /// Before when a transmission must begin that leaves its room to a packet which arrives at `now`: the transmission before it is over by then, so it
 /// begins at `now` at the latest. Only a packet that would find no room otherwise makes its port choose so early; see [`Ports::enqueue`].
@@ -91,6 +91,29 @@ pub struct Ports {
     has_cuts: bool,
     /// A host: its NIC pulls data instead of queueing it, and its input takes whatever comes.
     is_host: bool,
+    /// What is known of it where ports are advanced.
+    known: KnownOfPorts,
+}
+
+/// What is [known](crate::Known) of a switch's ports where they are advanced, if there is code for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KnownOfPorts {
+    /// [`crate::PlainCredits`]; no port concerns another.
+    PlainCredits,
+    /// [`crate::CreditsOfChannels`]; no port concerns another.
+    CreditsOfChannels,
+    Nothing,
+}
+
+impl KnownOfPorts {
+    fn new(rules: &Rules, is_ordered: bool, is_host: bool) -> Self {
+        let known = match rules.accounting() {
+            Some(Accounting::Credits) if rules.has_plain_queues() => KnownOfPorts::PlainCredits,
+            Some(Accounting::Credits) if rules.has_channels() => KnownOfPorts::CreditsOfChannels,
+            _ => KnownOfPorts::Nothing,
+        };
+        if is_ordered || is_host { KnownOfPorts::Nothing } else { known }
+    }
 }
 
 impl Ports {
@@ -109,6 +132,7 @@ impl Ports {
             departures: _,
             has_cuts,
             is_host: _,
+            known: _,
         } = self;
         if walk.counts() {
             ports.iter_mut().for_each(|port| port.recur(now, walk));
@@ -167,7 +191,6 @@ impl Ports {
         let has_cuts = rules.is_lossless && specs.iter().any(is_cut);
         let mut ports = Ports {
             apart_until: if inputs.is_some() { Time::ZERO } else { Time::MAX },
-            inputs,
             is_ordered: false,
             departures: None,
             has_cuts,
@@ -178,6 +201,8 @@ impl Ports {
             buffers,
             dropped: None,
             is_host,
+            known: KnownOfPorts::new(rules, has_cuts || inputs.is_some(), is_host),
+            inputs,
         };
         if has_cuts {
             ports.order();
@@ -200,6 +225,7 @@ impl Ports {
             is_host,
             is_lossless,
             has_plain_queues: false,
+            has_channels: false,
             trims_plainly: false,
             accounting: None,
             hands_on_early: true,

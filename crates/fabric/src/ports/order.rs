@@ -25,10 +25,10 @@ impl Ports {
     }
 
     /// Whether what comes at `now` concerns more than the port by which it leaves, while ports are [entangled](Self::is_entangled): what a port begins to send then may concern another, or
-    /// something else comes before `next` is over, so that all of it takes part in the choice of what starts.
+    /// something else comes at that instant, as it does unless the packet `is_alone`, so that all of it takes part in the choice of what starts.
     #[inline(always)]
-    pub fn is_together(&self, now: Time, next: Time) -> bool {
-        now >= self.apart_until || next <= now
+    pub fn is_together(&self, now: Time, is_alone: bool) -> bool {
+        now >= self.apart_until || !is_alone
     }
 
     /// Starts every transmission that begins before `until` and could concern another port than its own.

@@ -8,7 +8,7 @@ use crate::faults::{DropCause, Dropped};
 use crate::packet::{ByKind, NO_INGRESS, Packet};
 use crate::port::{Contents, Port, Wire};
 use crate::queues::{Popped, Queues};
-use crate::rules::{Accounting, CONTROL, DATA, LINK, Rules, Trims};
+use crate::rules::{Accounting, CONTROL, DATA, Known, LINK, Rules, Trims};
 
 /// One output port with its queues: the parts of [`Ports`](super::Ports) that a packet touches there, each found once. It lives in registers
 /// wherever what it is handed to is inlined.
@@ -31,6 +31,8 @@ pub(super) struct Transmitter<'a, W> {
     pub(super) is_lossless: bool,
     /// [`Rules::has_plain_queues`]; `false` where it is not known.
     pub(super) has_plain_queues: bool,
+    /// [`Rules::has_channels`]; `false` where it is not known.
+    pub(super) has_channels: bool,
     /// [`Rules::trims_plainly`]; `false` where it is not known.
     pub(super) trims_plainly: bool,
     /// How its node counts what its input buffers hold; none where it is not known.
@@ -91,15 +93,22 @@ impl<W: Wire> Output<'_, W> {
         if transmitter.hands_on_early {
             transmitter.port.forget_early();
         }
-        let queue = match (transmitter.has_plain_queues, transmitter.trims_plainly) {
-            (true, _) => ready.trailing_zeros() as usize,
-            (_, true) => service[transmitter.index].next_of_two(ready, &transmitter.at.rules.trims),
-            _ => {
-                let Transmitter { index, is_lossless, at, .. } = transmitter;
-                next_queue(ready, (*index, *is_lossless), queues, service, at.rules)
+        let Transmitter { index, is_lossless, has_channels, at, .. } = transmitter;
+        let (index, rules) = (*index, at.rules);
+        let (queue, begins_turn) = match (transmitter.has_plain_queues, transmitter.trims_plainly) {
+            (true, _) => (ready.trailing_zeros() as usize, false),
+            (_, true) => (service[index].next_of_two(ready, &rules.trims), false),
+            _ if *is_lossless => {
+                let first = if *has_channels { DATA } else { rules.first_shared };
+                next_in_turn(ready, (index, first), queues, service, rules)
             }
+            _ => (next_queue(ready, index, queues, service, rules), false),
         };
         let Popped { packet, is_last, left } = queues.pop(transmitter.port.number(queue));
+        if begins_turn {
+            let robin = &mut service[index].round_robin;
+            robin.take_off(packet.size.into(), rules.even_quantum, &rules.quanta);
+        }
         transmitter.port.note_start(packet.size, queue, is_last);
         let effect = transmitter.start(packet, queue, Origin::Queue { left });
         if effect == Effect::Lost {
@@ -138,6 +147,16 @@ impl<W: Wire> Output<'_, W> {
 }
 
 impl<W: Wire> Transmitter<'_, W> {
+    /// It is a switch's, of which this is known.
+    #[inline(always)]
+    pub(super) fn know<K: Known>(&mut self) {
+        self.is_host = false;
+        // Where that is not known, other packets may have been.
+        self.hands_on_early = K::HANDS_ON_EARLY || K::ACCOUNTING.is_none();
+        (self.has_plain_queues, self.has_channels) = (K::HAS_PLAIN_QUEUES, K::HAS_CHANNELS);
+        self.accounting = K::ACCOUNTING;
+    }
+
     /// A copy to hand on to what is not inlined: only the copy has to lie in memory, and only where that is called.
     #[inline(always)]
     fn again(&mut self) -> Transmitter<'_, W> {
@@ -149,6 +168,7 @@ impl<W: Wire> Transmitter<'_, W> {
             is_host: self.is_host,
             is_lossless: self.is_lossless,
             has_plain_queues: self.has_plain_queues,
+            has_channels: self.has_channels,
             trims_plainly: self.trims_plainly,
             accounting: self.accounting,
             hands_on_early: self.hands_on_early,
@@ -181,8 +201,12 @@ impl<W: Wire> Transmitter<'_, W> {
         }
         let mut from = (NO_INGRESS, 0);
         if !self.is_host {
-            from = (packet.ingress, queue_in(packet, self.has_plain_queues, self.at.rules));
-            let vc = if self.has_plain_queues { 0 } else { self.at.rules.vc_of(queue) };
+            from = (packet.ingress, self.queue_in(packet));
+            let vc = match (self.has_plain_queues, self.has_channels) {
+                (true, _) => 0,
+                (_, true) => (queue - DATA) as u8,
+                _ => self.at.rules.vc_of(queue),
+            };
             packet.trail = packet.trail.by(vc);
         }
         let passes = origin == Origin::Passing;
@@ -202,6 +226,16 @@ impl<W: Wire> Transmitter<'_, W> {
     #[inline(always)]
     fn contents(&self) -> Contents {
         if self.may_stamp { Contents::Any } else { Contents::Unstamped }
+    }
+
+    /// The data queue, from 0, whose input buffer a packet occupies.
+    #[inline(always)]
+    pub(super) fn queue_in(&self, packet: &Packet) -> usize {
+        match (self.has_plain_queues, self.has_channels) {
+            (true, _) => 0,
+            (_, true) => usize::from(packet.trail.vc().unwrap_or(0)),
+            _ => self.at.rules.queue_in(packet),
+        }
     }
 
     /// Puts a packet on the channel; returns whether no fault takes it.
@@ -241,12 +275,6 @@ impl<W: Wire> Transmitter<'_, W> {
     }
 }
 
-/// The data queue, from 0, whose input buffer a packet occupies.
-#[inline(always)]
-pub(super) fn queue_in(packet: &Packet, has_plain_queues: bool, rules: &Rules) -> usize {
-    if has_plain_queues { 0 } else { rules.queue_in(packet) }
-}
-
 impl ServiceState {
     /// The queue that sends next where there are two besides [`LINK`], of those with a bit in `ready`, and packets are trimmed.
     #[inline(always)]
@@ -260,11 +288,30 @@ impl ServiceState {
     }
 }
 
+/// The queue that sends next, of those with a bit in `ready`, where nothing is trimmed: those from the `first` on are served in turn. Whether it [begins its turn](crate::RoundRobin::begin_turn).
+#[inline(always)]
+fn next_in_turn(
+    ready: u32,
+    (index, first): (usize, usize),
+    queues: &Queues,
+    service: &mut [ServiceState],
+    rules: &Rules,
+) -> (usize, bool) {
+    let queue = ready.trailing_zeros() as usize;
+    if queue < first {
+        return (queue, false);
+    }
+    match service[index].round_robin.begin_turn(ready >> first) {
+        Some(queue) => (first + queue, true),
+        None => (schedule_data(ready, index, queues, service, rules), false),
+    }
+}
+
 /// The queue that sends next, of those with a bit in `ready`.
 #[inline(always)]
 fn next_queue(
     ready: u32,
-    (index, is_lossless): (usize, bool),
+    index: usize,
     queues: &Queues,
     service: &mut [ServiceState],
     rules: &Rules,
@@ -274,24 +321,11 @@ fn next_queue(
         return queue;
     }
     // Where control packets are counted, one queue alone has no other to wait for.
-    if ready & (ready - 1) == 0 {
-        if queue < rules.first_shared {
-            service[index].control_sent = 0;
-            return queue;
-        }
-        if is_lossless {
-            serve_alone(queue, index, queues, service, rules);
-            return queue;
-        }
+    if ready & (ready - 1) == 0 && queue < rules.first_shared {
+        service[index].control_sent = 0;
+        return queue;
     }
     schedule(ready, index, queues, service, rules)
-}
-
-/// A queue that is served in turn is the only one that has something to send, where no packets are trimmed. The rest of [`schedule_data`] takes more registers.
-#[inline(never)]
-fn serve_alone(queue: usize, index: usize, queues: &Queues, service: &mut [ServiceState], rules: &Rules) {
-    let size = queues.first_size(index * rules.queues + queue);
-    service[index].round_robin.serve_only(queue - rules.first_shared, &rules.quanta, size);
 }
 
 /// Which of several queues sends next that do not simply go one before the other.

@@ -4,9 +4,9 @@
 pub mod link;
 
 use netloom_fabric::{
-    Accounting, Anything, At, ByKind, Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, PacedPfc,
-    PacedPfcShared, Packet, PacketKind, PlainCredits, PlainPfc, PlainPfcShared, PortSpec, Ports, Rules,
-    TrafficClass, Wire,
+    Accounting, Anything, At, ByKind, Credit, CreditsOfChannels, Departure, Fabric, FabricOptions, Fate,
+    FlowControl, PacedPfc, PacedPfcShared, Packet, PacketKind, PlainCredits, PlainPfc, PlainPfcShared,
+    PortSpec, Ports, Rules, TrafficClass, Wire,
 };
 use netloom_units::{Bytes, Rate, Time};
 use rand_pcg::Pcg64Mcg;
@@ -157,9 +157,10 @@ impl Node {
                 let Some(next) = *next else {
                     return ports.enqueue(port, &mut packet, random, At::new(at, rules, left));
                 };
-                let to = (ports.port_queue(port, &packet, rules), next);
+                let to = (ports.port_queue(port, &packet, rules), next > at);
                 let at = At::new(at, rules, left);
-                let is_known = rules.has_plain_queues() && !rules.may_wait_at_inputs();
+                let has_channels = rules.has_channels() && rules.accounting() == Some(Accounting::Credits);
+                let is_known = (rules.has_plain_queues() || has_channels) && !rules.may_wait_at_inputs();
                 return match (rules.accounting().filter(|_| is_known), *is_paced) {
                     (Some(Accounting::Fixed), true) => {
                         ports.enqueue_lossless::<PacedPfc>(to, &mut packet, random, at)
@@ -172,6 +173,9 @@ impl Node {
                     }
                     (Some(Accounting::Shared), false) => {
                         ports.enqueue_lossless::<PlainPfcShared>(to, &mut packet, random, at)
+                    }
+                    (Some(Accounting::Credits), _) if has_channels => {
+                        ports.enqueue_lossless::<CreditsOfChannels>(to, &mut packet, random, at)
                     }
                     (Some(Accounting::Credits), _) => {
                         ports.enqueue_lossless::<PlainCredits>(to, &mut packet, random, at)

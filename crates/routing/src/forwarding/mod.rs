@@ -475,6 +475,7 @@ impl Forwarding {
     }
 
     /// How a switch carries data on that may go over intermediate switches; none if none do.
+    #[inline(always)]
     pub(crate) fn via_from(&self, place: Place) -> Option<ViaFrom<'_>> {
         let via = match &self.beyond {
             Beyond::Nothing | Beyond::Layers(_) | Beyond::Paths(_) => return None,

@@ -20,7 +20,7 @@ pub struct PacketContext<'a> {
     pub header: &'a Header,
 }
 
-/// How one switch carries data on that are on their way over an intermediate switch, or past it, for many of them one after the other.
+/// How one switch that does not decide on ports carries data on that are on their way over an intermediate switch, or past it, for many of them one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct OnDetours<'a> {
     path_selector: &'a SwitchPathSelector,
@@ -44,7 +44,7 @@ impl OnDetours<'_> {
         let tag = Tag::from_bits(tag);
         let decides_again =
             |again: &Alternatives| again.is_decided_again(forwarding.table(), *here, (src, dst), tag);
-        if path_selector.decides_ports || again.is_some_and(decides_again) {
+        if again.is_some_and(decides_again) {
             return None;
         }
         let (ports, tag) = part.of((src, dst), tag);
@@ -120,9 +120,10 @@ impl SwitchPathSelector {
         forwarding.onward_from(place, header, |ports| self.hashed(header, ports))
     }
 
-    /// How data go on here under [`FastPath::Detour`](super::FastPath::Detour); none under others.
+    /// How data go on here under [`FastPath::Detour`](super::FastPath::Detour); none under others, and where each switch decides.
+    #[inline(always)]
     pub fn on_detours<'a>(&'a self, forwarding: &'a Forwarding, place: Place) -> Option<OnDetours<'a>> {
-        let part = forwarding.via_from(place)?;
+        let part = forwarding.via_from(place).filter(|_| !self.decides_ports)?;
         let again = forwarding.alternatives().filter(|alternatives| alternatives.is_progressive());
         Some(OnDetours { path_selector: self, forwarding, here: place.here, part, again })
     }

@@ -16,7 +16,10 @@ impl Host {
     /// Whether nothing leaves and nothing happens inside the host until something comes.
     #[inline(always)]
     pub(crate) fn is_still(&self) -> bool {
-        self.send_queue.is_empty() && !self.nic.poll(NIC).1 && self.leaving.is_none() && !self.is_watched()
+        (self.send_queue.is_empty() || self.is_held_back())
+            && !self.nic.poll(NIC).1
+            && self.leaving.is_none()
+            && !self.is_watched()
     }
 
     /// From now on more may happen inside than what its flows send.
@@ -134,7 +137,7 @@ impl Host {
     /// Whether flow control holds back the only queue of data.
     #[inline(always)]
     fn is_held_back(&self) -> bool {
-        self.send_queue.is_single() && !self.nic.may_send(NIC, 0)
+        self.nic.is_paused(NIC) && self.send_queue.is_single() && !self.nic.may_send(NIC, 0)
     }
 
     /// [`Self::send_until`] of any host.

@@ -1,13 +1,12 @@
 //! The path of a packet through a switch: route, admit, enqueue.
 
 use netloom_engine::{Hint, Scheduler, Unhandled};
-use netloom_fabric::{Anything, At, Fate, Known, Packet, PortQueue, Ports, Rules};
+use netloom_fabric::{Anything, At, Credit, Fate, Known, Packet, PacketKind, PortQueue, Ports, Rules};
 use netloom_routing::{
     Candidates, FastPath, FlowKey, Forwarding, Header, InRow, OnDetours, PacketContext, Place,
     SwitchPathSelector,
 };
 use netloom_topology::{NodeId, PortId};
-use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
@@ -56,27 +55,32 @@ impl Switch {
         );
     }
 
-    /// [`Self::forward`] under flow control. Nothing more comes before `next`.
+    /// [`Self::forward`] under flow control. `is_alone`: nothing else comes at this instant.
     #[inline(always)]
     pub(crate) fn forward_lossless<K: Known>(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         hint: NextHopHint,
-        next: Time,
+        is_alone: bool,
     ) {
         let Switch { ports, .. } = self;
-        if !K::IS_NEVER_ENTANGLED && ports.is_entangled() && ports.is_together(ctx.now, next) {
-            return self.forward_together(&mut ctx.again(), packet, hint, next);
+        if !K::IS_NEVER_ENTANGLED && ports.is_entangled() && ports.is_together(ctx.now, is_alone) {
+            return self.forward_together(&mut ctx.again(), packet, hint, is_alone);
+        }
+        // By far the most of what the link itself says, and settled at one port.
+        if K::IS_NEVER_ENTANGLED && hint.port_queue().is_none() && packet.kind == PacketKind::Credit {
+            let credit = Credit::from_packet(packet);
+            return self.ports.on_credit(credit, ctx.now, &ctx.world.rules, &mut ctx.wire());
         }
         let Some(port_queue) = self.hinted_port_queue(ctx, packet, hint) else {
             return match packet.is_of_the_link() {
                 true => self.on_link_signal(&mut ctx.again(), packet),
-                false => self.forward_lossless_without_hint(&mut ctx.again(), packet, next),
+                false => self.forward_lossless_without_hint(&mut ctx.again(), packet, is_alone),
             };
         };
         let Switch { ports, random, .. } = self;
-        let (to, rules) = ((port_queue, next), &ctx.world.rules);
+        let (to, rules) = ((port_queue, is_alone), &ctx.world.rules);
         ports.enqueue_apart::<K>(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
     }
 
@@ -87,18 +91,18 @@ impl Switch {
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         hint: NextHopHint,
-        next: Time,
+        is_alone: bool,
     ) {
         // Loads are those of this instant.
         self.ports.settle(ctx.now, &ctx.world.rules, &mut ctx.wire());
         let Some(port_queue) = self.hinted_port_queue(ctx, packet, hint) else {
             return match packet.is_of_the_link() {
                 true => self.on_link_signal(ctx, packet),
-                false => self.forward_lossless_without_hint(ctx, packet, next),
+                false => self.forward_lossless_without_hint(ctx, packet, is_alone),
             };
         };
         let Switch { ports, random, .. } = self;
-        let (to, rules) = ((port_queue, next), &ctx.world.rules);
+        let (to, rules) = ((port_queue, is_alone), &ctx.world.rules);
         ports.enqueue_together(to, packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
     }
 
@@ -108,12 +112,12 @@ impl Switch {
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
-        next: Time,
+        is_alone: bool,
     ) {
         let port_queue = self.choose_port_queue(ctx, packet);
         let Switch { ports, random, .. } = self;
         ports.enqueue_lossless::<Anything>(
-            (port_queue, next),
+            (port_queue, is_alone),
             packet,
             random,
             At::new(ctx.now, &ctx.world.rules, &mut ctx.wire()),

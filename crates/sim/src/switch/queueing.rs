@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{At, Fate, Known, Packet, PortQueue};
-use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
@@ -19,13 +18,13 @@ pub(crate) trait Queueing {
     /// [`Known::IS_NEVER_ENTANGLED`].
     const IS_NEVER_ENTANGLED: bool = true;
 
-    /// Sends a packet on at a switch of which nothing else is asked. Nothing more comes before `next`.
+    /// Sends a packet on at a switch of which nothing else is asked. `is_alone`: nothing else comes at this instant, as far as the queueing [has to know](Self::MAY_HAVE_TURNS).
     fn forward(
         switch: &mut Switch,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         hint: NextHopHint,
-        next: Time,
+        is_alone: bool,
     );
 
     /// Puts a packet into the queue in which it leaves.
@@ -55,7 +54,7 @@ impl<const MAY_STAMP: bool, const HANDS_ON_EARLY: bool, const HAS_PLAIN_QUEUES: 
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         hint: NextHopHint,
-        _: Time,
+        _: bool,
     ) {
         switch.forward::<MAY_STAMP, HANDS_ON_EARLY, HAS_PLAIN_QUEUES>(ctx, packet, hint);
     }
@@ -86,7 +85,7 @@ impl<const HANDS_ON_EARLY: bool, const TRIMS_PLAINLY: bool> Queueing
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         hint: NextHopHint,
-        _: Time,
+        _: bool,
     ) {
         let to = match switch.hinted_port_queue(ctx, packet, hint) {
             Some(to) => to,
@@ -126,9 +125,9 @@ impl<K: Known> Queueing for KeepsAll<K> {
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         hint: NextHopHint,
-        next: Time,
+        is_alone: bool,
     ) {
-        switch.forward_lossless::<K>(ctx, packet, hint, next);
+        switch.forward_lossless::<K>(ctx, packet, hint, is_alone);
     }
 
     #[inline(always)]
@@ -139,7 +138,7 @@ impl<K: Known> Queueing for KeepsAll<K> {
         packet: &mut Packet,
     ) {
         let (Switch { ports, random, .. }, rules) = (switch, &ctx.world.rules);
-        // What comes next at this instant is not known.
-        ports.enqueue_lossless::<K>((to, ctx.now), packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
+        // Whether something else comes at this instant is not known.
+        ports.enqueue_lossless::<K>((to, false), packet, random, At::new(ctx.now, rules, &mut ctx.wire()));
     }
 }
