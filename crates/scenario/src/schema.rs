@@ -65,7 +65,8 @@ pub(crate) fn head() -> Map<String, Value> {
         "description": "Seed of every random choice.",
         "type": "integer", "minimum": 0, "maximum": i64::MAX,
     });
-    let steady = Steady::json_schema(&mut SchemaGenerator::default()).to_value();
+    let steady =
+        Steady::json_schema(&mut SchemaSettings::draft2020_12().with(inline).into_generator()).to_value();
     let fast = json!({
         "description": "Whether to skip parts of the run that exactly repeat earlier parts. The outcome is the same. \"auto\": in runs of programs, such as collectives and training steps. A table: what is steady without repeating is skipped, too, at an error that is measured in the run.",
         "anyOf": [{ "enum": ["auto"] }, { "type": "boolean" }, steady], "default": Fast::default(),
@@ -80,10 +81,14 @@ pub(crate) fn head() -> Map<String, Value> {
         .collect()
 }
 
+/// What a schema is made of stands in it, not elsewhere.
+fn inline(settings: &mut SchemaSettings) {
+    settings.inline_subschemas = true;
+}
+
 /// The table that says what is run in packets.
 fn region() -> Value {
-    let mut settings = SchemaSettings::draft2020_12();
-    settings.inline_subschemas = true;
+    let settings = SchemaSettings::draft2020_12().with(inline);
     let mut region = settings.into_generator().into_root_schema_for::<Region>().to_value();
     if let Some(fields) = region.as_object_mut() {
         fields.retain(|name, _| name != "$schema" && name != "title");
