@@ -45,12 +45,12 @@ pub(crate) enum Message {
 }
 
 impl Message {
-    /// A place among what is due at one instant: behind all that comes before this, if it is one of a host's.
+    /// Where it stands among what is due at a host at `at`: which timers come before it.
     pub(crate) fn due(&self, at: Time) -> Due {
         let source = match self {
             Message::Packet(_) | Message::Grant(_) => 0,
             Message::FlowTimer { slot, .. } => FIRST_TIMER + slot.min(&(PLACES - 1)),
-            // Those that come from outside, or behind what has been set before them.
+            // Other timers: those of flows come before, and those that are set now behind them.
             _ => DRIVER,
         };
         Due { at, source }

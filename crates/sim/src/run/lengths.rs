@@ -28,10 +28,10 @@ pub(crate) fn check_lengths(network: &Network) -> Result<(), SimError> {
     Err(SimError::TooFar(format!("{expected}, found ones between which routes may cross up to {bound}")))
 }
 
-/// How many channels messages of the engine can say that they came by, or [beside](BESIDE) what crosses these.
+/// Each channel is a source of messages of the engine, and so is what goes [beside](BESIDE) it.
 const MOST_CHANNELS: u32 = FIRST_TIMER - BESIDE;
 
-/// Refuses networks with more channels than that.
+/// Refuses networks with more channels than there are sources.
 pub(crate) fn check_channels(channels: u32) -> Result<(), SimError> {
     if channels <= MOST_CHANNELS {
         return Ok(());

@@ -430,7 +430,7 @@ impl Search {
         self.next = arrivals.map(|event| event.due.at).min().unwrap_or(known).min(known);
     }
 
-    /// Whether no flow has a choice that would depend on more than its packets, nor have its answers. No state of which that can be said has a flow less than the one before.
+    /// Whether nothing depends on what switches keep for their choices: they keep nothing, or have nothing to choose for any flow or its answers.
     fn may_recur(world: &World, session: &mut Session<World>, spent: &mut u64) -> bool {
         world.routing.switches_keep_nothing() || takes_one_path(world, session, spent)
     }
