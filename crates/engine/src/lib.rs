@@ -79,8 +79,8 @@ mod worker;
 
 pub use engine::{Division, END_OF_TIME, Engine, Progress, Run};
 pub use model::{
-    AnyScheduler, Batch, DRIVER, Due, DynScheduler, FIRST_TIMER, Handler, Hint, Model, NodeIndex, PLACES,
-    Scheduler, TIMER, Unhandled,
+    AnyScheduler, Batch, DRIVER, Due, DynScheduler, FIRST_TIMER, Handler, Hint, Model, NodeIndex, Scheduler,
+    TIMER, Unhandled, source_in_order,
 };
 pub use partition::{contiguous, deferred_nodes};
 pub use session::{Pending, Session};

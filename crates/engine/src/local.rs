@@ -29,15 +29,14 @@ pub(crate) struct CurrentNode {
 
 /// A timer that fires in the window in which it is set.
 pub(crate) struct BatchTimer<P> {
-    at: Time,
-    source: u32,
+    due: Due,
     sequence: u64,
     payload: P,
 }
 
 impl<P> Ord for BatchTimer<P> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.source, self.sequence).cmp(&(other.at, other.source, other.sequence))
+        (self.due, self.sequence).cmp(&(other.due, other.sequence))
     }
 }
 impl<P> PartialOrd for BatchTimer<P> {
@@ -121,13 +120,10 @@ impl<P: Copy + Default> LocalScheduler<P> {
     #[cold]
     #[inline(never)]
     fn take_timer(&mut self, before: Due) -> Option<(Due, P)> {
-        let Reverse(BatchTimer { at, source, .. }) = self.batch_timers.peek()?;
-        if (*at, *source) >= (before.at, before.source) {
-            return None;
-        }
-        let Reverse(BatchTimer { at, source, payload, .. }) = self.batch_timers.pop()?;
-        self.next_timer = self.batch_timers.peek().map_or(Time::MAX, |Reverse(timer)| timer.at);
-        Some((Due { at, source }, payload))
+        self.batch_timers.peek().filter(|Reverse(timer)| timer.due < before)?;
+        let Reverse(BatchTimer { due, payload, .. }) = self.batch_timers.pop()?;
+        self.next_timer = self.batch_timers.peek().map_or(Time::MAX, |Reverse(timer)| timer.due.at);
+        Some((due, payload))
     }
 }
 
@@ -157,12 +153,8 @@ impl<P: Copy + Default> Scheduler<P> for LocalScheduler<P> {
         if at < window_end {
             self.timer_sequence += 1;
             self.next_timer = self.next_timer.min(at);
-            self.batch_timers.push(Reverse(BatchTimer {
-                at,
-                source,
-                sequence: self.timer_sequence,
-                payload,
-            }));
+            let due = Due { at, source };
+            self.batch_timers.push(Reverse(BatchTimer { due, sequence: self.timer_sequence, payload }));
         } else {
             self.timers += 1;
             let window = self.wheel.window_of_own(at);

@@ -15,8 +15,11 @@ pub const DRIVER: u32 = TIMER - 1;
 /// The first source under which a node sees timers that were set [in an order](Scheduler::timer_in_order): after every message of the same instant, and before all other timers. Sources of messages are smaller.
 pub const FIRST_TIMER: u32 = 3 << 28;
 
-/// How many places there are in that order.
-pub const PLACES: u32 = DRIVER - FIRST_TIMER;
+/// The source under which a node sees a timer with this place in that order. Timers beyond the last place, the 2²⁸th or so, share it.
+#[inline]
+pub fn source_in_order(place: u32) -> u32 {
+    FIRST_TIMER + place.min(DRIVER - 1 - FIRST_TIMER)
+}
 
 /// Whether this is the source of a timer, and not of a message.
 #[inline]
@@ -24,8 +27,8 @@ pub(crate) fn is_timer(source: u32) -> bool {
     source >= FIRST_TIMER
 }
 
-/// When something is due, and whence it comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// When something is due, and whence it comes: in the order in which it is handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Due {
     /// The instant.
     pub at: Time,
@@ -240,9 +243,9 @@ pub trait Scheduler<P> {
         self.timer_from(TIMER, at, payload);
     }
 
-    /// The same before all other timers of the instant, in the order of `place`, whenever each was set. From [`PLACES`] on all have the last one.
+    /// The same before all other timers of the instant, in the order of `place`, whenever each was set.
     fn timer_in_order(&mut self, place: u32, at: Time, payload: P) {
-        self.timer_from(FIRST_TIMER + place.min(PLACES - 1), at, payload);
+        self.timer_from(source_in_order(place), at, payload);
     }
 
     /// The same with the source under which the node is to see the timer.

@@ -427,12 +427,9 @@ impl<M: Model> Team<M> {
             of_node.extend(far_ahead.map(|&(_, event)| *event));
             // Not the events themselves, which are large. One source's events of an instant are in one inbox.
             order.clear();
-            order.extend((0u32..).zip(&of_node).map(|(index, event)| {
-                u128::from(event.at.0) << 64 | u128::from(event.source) << 32 | u128::from(index)
-            }));
+            order.extend((0u32..).zip(&of_node).map(|(index, event)| (event.at, event.source, index)));
             order.sort_unstable();
-            let index = |&key: &u128| (key & u128::from(u32::MAX)) as usize;
-            events.extend(order.iter().map(|key| Event { node, ..of_node[index(key)] }));
+            events.extend(order.iter().map(|&(.., index)| Event { node, ..of_node[index as usize] }));
         }
         events
     }

@@ -763,6 +763,25 @@ impl Accounts {
 mod tests {
     use super::*;
 
+    /// A memory of 3000 bytes for packets of 600, with one queue that has this reserve and may take half of what is left above it.
+    fn shared_by_one_queue(reserve: u64, account: SharedAccount) -> Shared {
+        Shared {
+            queues: 1,
+            pause_size: 64,
+            alpha: 1 << 19,
+            reserve,
+            resume: 0,
+            pool: 3000,
+            used: 0,
+            packet: 600,
+            headroom: vec![0],
+            inflow: vec![Inflow(0)],
+            inflow_of_all: Inflow(0),
+            buffered: vec![account],
+            paused: 0,
+        }
+    }
+
     #[test]
     fn of_what_passes_it_is_said_whether_it_fits_and_nothing_is_counted() {
         let fixed = Fixed {
@@ -774,21 +793,7 @@ mod tests {
             paused: Vec::new(),
         };
         // Above its reserve of 100 a queue may take half of what is left of 3000: 1000 at most.
-        let shared = Shared {
-            queues: 1,
-            pause_size: 64,
-            alpha: 1 << 19,
-            reserve: 100,
-            resume: 0,
-            pool: 3000,
-            used: 0,
-            packet: 600,
-            headroom: vec![0],
-            inflow: vec![Inflow(0)],
-            inflow_of_all: Inflow(0),
-            buffered: vec![SharedAccount::new(100)],
-            paused: 0,
-        };
+        let shared = shared_by_one_queue(100, SharedAccount::new(100));
         for mut buffers in [Buffers::Fixed(Box::new(fixed)), Buffers::Shared(Box::new(shared))] {
             let fits = [true, true, false, true].map(|passes| buffers.charge(None, (0, 0), (600, 1), passes));
             assert_eq!(fits, [Charge::Fits, Charge::Fits, Charge::Fits, Charge::ReachesThreshold]);
@@ -806,25 +811,15 @@ mod tests {
     fn a_paused_queue_resumes_as_far_below_its_threshold_as_is_configured() {
         let resumes = |shared: u64| {
             // Of 100,000 bytes 39,000 are used when the packet has left: half of the rest is the threshold, 30,500.
+            let account =
+                SharedAccount { bytes: 1000 + shared + 1000, headroom: 0, unasked: 0, is_paused: true };
             let mut memory = Shared {
-                queues: 1,
-                pause_size: 64,
-                alpha: 1 << 19,
-                reserve: 1000,
                 resume: 2000,
                 pool: 100_000,
                 used: 40_000,
                 packet: 1000,
-                headroom: vec![0],
-                inflow: vec![Inflow(0)],
-                inflow_of_all: Inflow(0),
-                buffered: vec![SharedAccount {
-                    bytes: 1000 + shared + 1000,
-                    headroom: 0,
-                    unasked: 0,
-                    is_paused: true,
-                }],
                 paused: 1,
+                ..shared_by_one_queue(1000, account)
             };
             let resumes = memory.release_paused(0, 0, 1000);
             assert_eq!((memory.used, memory.paused), (39_000, u32::from(!resumes)));
@@ -836,21 +831,7 @@ mod tests {
     #[test]
     fn a_paused_queue_is_asked_for_room_even_within_its_reserve() {
         let account = SharedAccount { bytes: 400, ..SharedAccount::new(1000) };
-        let memory = Shared {
-            queues: 1,
-            pause_size: 64,
-            alpha: 1 << 19,
-            reserve: 1000,
-            resume: 0,
-            pool: 3000,
-            used: 0,
-            packet: 600,
-            headroom: vec![0],
-            inflow: vec![Inflow(0)],
-            inflow_of_all: Inflow(0),
-            buffered: vec![account],
-            paused: 0,
-        };
+        let memory = shared_by_one_queue(1000, account);
         let charge = |account: SharedAccount| {
             Shared { buffered: vec![account], ..memory.clone() }.charge(0, 0, 600, false)
         };

@@ -1,6 +1,6 @@
 //! What travels between nodes, what nodes set timers for, and the channels that packets leave by.
 
-use netloom_engine::{DRIVER, Due, FIRST_TIMER, PLACES, Scheduler};
+use netloom_engine::{DRIVER, Due, Scheduler, source_in_order};
 use netloom_fabric::{Credit, Departure, Packet, Wire};
 use netloom_topology::PortId;
 use netloom_units::recurrence::Walk;
@@ -49,7 +49,7 @@ impl Message {
     pub(crate) fn due(&self, at: Time) -> Due {
         let source = match self {
             Message::Packet(_) | Message::Grant(_) => 0,
-            Message::FlowTimer { slot, .. } => FIRST_TIMER + slot.min(&(PLACES - 1)),
+            Message::FlowTimer { slot, .. } => source_in_order(*slot),
             // Other timers: those of flows come before, and those that are set now behind them.
             _ => DRIVER,
         };

@@ -186,7 +186,7 @@ pub(crate) fn run(
         {
             search.note_steady(now, &jump, wanted.recurring);
         }
-        if steady.as_ref().is_some_and(|steady| steady.has_failed) {
+        if steady.as_ref().is_some_and(|steady| steady.failure.is_some()) {
             break;
         }
     }
@@ -378,11 +378,11 @@ impl Search {
         let (reference, pending) = match self.stage {
             Stage::Step { pair, at } => return self.await_step(world, session, (pair, at)),
             Stage::Rest => {
-                let Coming { data, events, first, .. } = Coming::of(world, session);
-                let Some((reference, left)) = longest(session, data) else {
-                    return self.idle(session, (events, first));
+                let coming = Coming::of(world, session);
+                let Some((reference, left)) = longest(session, &coming.data) else {
+                    return self.idle(session, &coming);
                 };
-                self.spent += u64::from(session.nodes()) + events;
+                self.spent += coming.cost;
                 self.idle_since = None;
                 if !Self::may_recur(world, session, &mut self.spent) {
                     return self.give_up(now);
@@ -477,9 +477,9 @@ impl Search {
 
     /// When something happens next, if no data are on their way anywhere.
     fn idle_until(&mut self, world: &World, session: &Session<World>) -> Option<Time> {
-        let Coming { has_data, events, first, .. } = Coming::of(world, session);
-        self.spent += u64::from(session.nodes()) + events;
-        first.filter(|_| !has_data)
+        let coming = Coming::of(world, session);
+        self.spent += coming.cost;
+        coming.first.filter(|_| !coming.has_data)
     }
 
     /// Compares few nodes at a mark.
@@ -622,16 +622,16 @@ impl Search {
     }
 
     /// No data arrive: what comes then may recur however little has before.
-    fn idle(&mut self, session: &Session<World>, (events, first): (u64, Option<Time>)) {
+    fn idle(&mut self, session: &Session<World>, coming: &Coming) {
         let now = session.reached();
         // This pause is charged to the other account.
         self.spent -= self.pause_cost;
-        self.spent_idle += self.pause_cost + u64::from(session.nodes()) + events;
+        self.spent_idle += self.pause_cost + coming.cost;
         if self.spent_idle > IDLE_CREDIT + self.earned(session) {
             return self.give_up(now);
         }
         let since = *self.idle_since.get_or_insert(now);
-        let first = first.unwrap_or(now);
+        let first = coming.first.unwrap_or(now);
         self.gap = self.lookahead * FIRST_GAP;
         self.next = first.max(now + Time((now - since).0 / IDLE_SHARE)).saturating_add(self.gap);
         self.from = None;
@@ -646,13 +646,13 @@ impl Search {
 }
 
 /// Among the flows whose data packets arrive, the one that goes on for longest, and how many packets it has left to send; the first to arrive, if there are several.
-fn longest(session: &mut Session<World>, data: Vec<(Due, Reference, u32)>) -> Option<(Reference, u32)> {
-    let with_left = data.into_iter().map(|(due, reference, slot)| {
+fn longest(session: &mut Session<World>, data: &[(Due, Reference, u32)]) -> Option<(Reference, u32)> {
+    let with_left = data.iter().map(|&(due, reference, slot)| {
         let Reference { sender, src, flow, .. } = reference;
         let left = session.node(sender).left_of((src, flow), slot).unwrap_or(0);
-        ((Reverse(left), due.at, due.source), reference)
+        ((Reverse(left), due), reference)
     });
-    let ((Reverse(left), ..), reference) = with_left.min_by_key(|&(key, _)| key)?;
+    let ((Reverse(left), _), reference) = with_left.min_by_key(|&(key, _)| key)?;
     Some((reference, left))
 }
 
@@ -662,16 +662,18 @@ struct Coming {
     data: Vec<(Due, Reference, u32)>,
     /// Whether there are data packets anywhere.
     has_data: bool,
-    /// How many messages and timers there are, and when the first of them is due.
-    events: u64,
+    /// When the first message or timer is due.
     first: Option<Time>,
+    /// What it has cost to look at all of them, in messages handled.
+    cost: u64,
 }
 
 impl Coming {
     fn of(world: &World, session: &Session<World>) -> Self {
-        let mut coming = Coming { data: Vec::new(), has_data: false, events: 0, first: None };
+        let cost = session.nodes().into();
+        let mut coming = Coming { data: Vec::new(), has_data: false, first: None, cost };
         session.look_at_pending(|node, due, message| {
-            coming.events += 1;
+            coming.cost += 1;
             coming.first = Some(coming.first.map_or(due.at, |first| first.min(due.at)));
             let &Message::Packet(Packet { kind: PacketKind::Data, src, dst, flow, slot, .. }) = message
             else {

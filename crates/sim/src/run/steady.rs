@@ -215,8 +215,8 @@ pub(super) struct Search {
     /// The errors of all flows in all audits, and their mean in each audit.
     errors: Vec<f64>,
     means: Vec<f64>,
-    /// An audit has shown a larger error than was allowed, and that ends the run.
-    pub(super) has_failed: bool,
+    /// What an audit has shown that ends the run: a larger error than was allowed.
+    pub(super) failure: Option<String>,
     skipped: SteadySkipped,
 }
 
@@ -239,7 +239,7 @@ impl Search {
             turn: 0,
             errors: Vec::new(),
             means: Vec::new(),
-            has_failed: false,
+            failure: None,
             skipped: SteadySkipped { max_error: config.max_error, ..SteadySkipped::default() },
         }
     }
@@ -254,8 +254,8 @@ impl Search {
     /// # Errors
     /// If the error was larger than allowed, and the run is to fail then.
     pub(super) fn finish(mut self) -> Result<SteadySkipped, RunError> {
-        if self.has_failed {
-            return Err(RunError::Inaccurate(self.skipped.stopped.unwrap_or_default()));
+        if let Some(failure) = self.failure {
+            return Err(RunError::Inaccurate(failure));
         }
         self.errors.sort_unstable_by(f64::total_cmp);
         let count = self.errors.len();
@@ -446,9 +446,9 @@ impl Search {
         }
         self.errors.extend(errors);
         self.means.push(mean);
-        self.has_failed = self.config.beyond == Beyond::Fail && self.skipped.jumps > 0;
-        self.skipped.stopped =
-            Some(format!("an audit showed an error of {:.2}%, more than `max_error`", 100.0 * mean));
+        let what = format!("an audit showed an error of {:.2}%, more than `max_error`", 100.0 * mean);
+        self.failure = (self.config.beyond == Beyond::Fail && self.skipped.jumps > 0).then(|| what.clone());
+        self.skipped.stopped = Some(what);
     }
 }
 
@@ -714,11 +714,11 @@ mod tests {
         let config = Steady { beyond: Beyond::Fail, ..Steady::default() };
         let good = || audited(Search::new(config, 1, Time(1), 1), &[101, 100]);
         // Nothing depends on it yet.
-        assert!(!audited(good(), &[104, 100]).has_failed);
+        assert_eq!(audited(good(), &[104, 100]).failure, None);
         let mut skipping = good();
         skipping.skipped.jumps = 1;
         let bad = audited(skipping, &[104, 100]);
-        assert!(bad.has_failed);
+        assert!(bad.failure.is_some());
         let failure = bad.finish().unwrap_err().to_string();
         assert!(failure.starts_with("fast: an audit showed an error of 2.00%"), "{failure}");
     }

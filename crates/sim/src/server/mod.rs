@@ -231,13 +231,18 @@ impl Server {
             for (rail, nic) in (0..).zip(&mut self.nics) {
                 nic.catch_up(ctx, rail, source);
             }
-            self.quiet_until = self.nics.iter().map(|nic| nic.next).min().unwrap_or(Time::MAX);
+            self.quiet_until = self.first_inside();
         } else if let Some(rail) = reached {
             // Mostly the only one that is concerned.
             let nic = &mut self.nics[rail as usize];
             nic.catch_up(ctx, rail, source);
             self.quiet_until = self.quiet_until.min(nic.next);
         }
+    }
+
+    /// When the first thing happens inside any NIC, as far as that is known: not earlier. [`Time::MAX`]: never.
+    fn first_inside(&self) -> Time {
+        self.nics.iter().map(|nic| nic.next).min().unwrap_or(Time::MAX)
     }
 
     pub(crate) fn advance(&mut self, ctx: &mut Ctx<'_, dyn DynScheduler<Message> + '_>) -> Option<Time> {
@@ -248,7 +253,7 @@ impl Server {
             }
         }
         self.reached = None;
-        self.quiet_until = self.nics.iter().map(|nic| nic.next).min().unwrap_or(Time::MAX);
+        self.quiet_until = self.first_inside();
         Some(self.quiet_until).filter(|&next| next < Time::MAX)
     }
 

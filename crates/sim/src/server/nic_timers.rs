@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use netloom_engine::{Due, DynScheduler, FIRST_TIMER, NodeIndex, PLACES};
+use netloom_engine::{DRIVER, Due, DynScheduler, FIRST_TIMER, NodeIndex};
 use netloom_units::Time;
 
 use crate::message::Message;
@@ -60,7 +60,7 @@ pub(crate) struct AtNic<'a> {
 impl AtNic<'_> {
     /// What a source of the NIC is to the engine. Timers that come in an order have one for it at each NIC; between NICs it makes no difference.
     fn source(source: u32) -> u32 {
-        if (FIRST_TIMER..FIRST_TIMER + PLACES).contains(&source) { FIRST_TIMER } else { source }
+        if (FIRST_TIMER..DRIVER).contains(&source) { FIRST_TIMER } else { source }
     }
 }
 
