@@ -122,14 +122,18 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
             format!("{} threads", performance.threads)
         }
     );
-    if let Some(Skipped { jumps, time_ps, packet_hops, obstacle }) = &performance.skipped {
+    if let Some(Skipped { jumps, time_ps, packet_hops, obstacle, components }) = &performance.skipped {
         let what = match jumps {
             0 => "nothing".to_owned(),
             jumps => format!(
-                "{} and {} packet-hops of these, in {} jumps",
+                "{} and {} packet-hops of these, in {} jumps{}",
                 time(Time(*time_ps).as_secs_f64()),
                 count(*packet_hops as f64),
-                count(*jumps as f64)
+                count(*jumps as f64),
+                match components {
+                    1 => String::new(),
+                    _ => format!(" of {components} components that share no link"),
+                }
             ),
         };
         let because = obstacle.as_ref().map(|what| format!(", because of {what}")).unwrap_or_default();

@@ -68,6 +68,37 @@ pub struct Run<N, P> {
     pub division: Division,
 }
 
+impl<N, P> Run<N, P> {
+    /// Nodes with which nothing has happened.
+    pub fn of(nodes: Vec<N>) -> Self {
+        Run {
+            nodes,
+            messages: 0,
+            tally: 0,
+            pending: Vec::new(),
+            stopped: false,
+            out_of_time: false,
+            rebalance_count: 0,
+            division: Division::default(),
+        }
+    }
+
+    /// Counts a run that came after this one, and takes its nodes in the place of those there were.
+    pub fn add(&mut self, later: Run<N, P>) {
+        let Run { nodes, messages, tally, pending, stopped, out_of_time, rebalance_count, division } = later;
+        self.nodes = nodes;
+        self.messages += messages;
+        self.tally += tally;
+        self.pending.extend(pending);
+        self.stopped |= stopped;
+        self.out_of_time |= out_of_time;
+        self.rebalance_count += rebalance_count;
+        self.division.epochs += division.epochs;
+        self.division.work += division.work;
+        self.division.longest += division.longest;
+    }
+}
+
 /// A model ready to run.
 pub struct Engine<M: Model> {
     model: Arc<M>,

@@ -328,6 +328,15 @@ impl Rules {
         }
     }
 
+    /// Whether what happens at one port of a switch never makes a difference at another, as long as no packet goes from one to the other. It does where they share memory or random numbers; and where input
+    /// buffers are paused, as all that comes to the switch at one instant then takes part in the choice of what starts.
+    pub fn ports_are_apart(&self) -> bool {
+        let draws = self.marks_arrivals || self.early_drop > 0;
+        !draws
+            && matches!(self.flow_control, FlowControl::Lossy(_) | FlowControl::Credits(_))
+            && !self.may_wait_at_inputs()
+    }
+
     /// Whether output queues are bounded although no packet is lost, so that one may have to wait at its input.
     #[inline(always)]
     pub fn may_wait_at_inputs(&self) -> bool {

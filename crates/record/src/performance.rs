@@ -2,18 +2,31 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The parts of a run that were skipped: as they were known to be the same as parts before them, or as they were [steady](crate::SteadySkipped).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// What of a run was skipped: as it was known to be the same as what came before, or as it was [steady](crate::SteadySkipped).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Skipped {
     /// How often something was skipped.
     pub jumps: u64,
-    /// Simulated time, in picoseconds.
+    /// Simulated time, in picoseconds; where [components](Self::components) were run one by one, that of the one of which most was skipped.
     pub time_ps: u64,
     /// Packets times the channels they crossed meanwhile.
     pub packet_hops: u64,
     /// What kept all else from being skipped, if something of the scenario did.
     pub obstacle: Option<String>,
+    /// How many components that share no link were run one by one, so that each could be skipped by itself; 1 where all were run at once.
+    #[serde(default = "one")]
+    pub components: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl Default for Skipped {
+    fn default() -> Self {
+        Skipped { jumps: 0, time_ps: 0, packet_hops: 0, obstacle: None, components: 1 }
+    }
 }
 
 /// How the work of a run was divided among its threads. It depends on the scenario and on the number of threads alone, not on the machine.

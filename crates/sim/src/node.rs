@@ -143,13 +143,18 @@ impl Node {
         flow_in(&mut host.flows, slot, flow).map(|flow| flow.sender.left())
     }
 
+    /// What a host or server has to do that begins with the run.
+    pub(crate) fn work(&self) -> Option<&HostWork> {
+        match self {
+            Node::Host(host) => Some(&host.work),
+            Node::Server(server) => Some(server.work()),
+            Node::Untouched | Node::InServer | Node::Switch(_) => None,
+        }
+    }
+
     /// Whether it follows a program.
     pub(crate) fn follows_program(&self) -> bool {
-        match self {
-            Node::Host(host) => host.work.is_program(),
-            Node::Server(server) => server.follows_program(),
-            Node::Untouched | Node::InServer | Node::Switch(_) => false,
-        }
+        self.work().is_some_and(HostWork::is_program)
     }
 
     /// Its hosts, with their numbers in the network, if it is a host or a server.
@@ -178,6 +183,13 @@ impl Node {
             Node::Switch(switch) => switch.ports.note_drain(until),
             Node::Server(server) => server.note_drain(until),
             Node::Untouched | Node::InServer => {}
+        }
+    }
+
+    /// Time begins once more at a switch through which other packets have gone, all of which are gone.
+    pub(crate) fn begin_again(&mut self) {
+        if let Node::Switch(switch) = self {
+            switch.begin_again();
         }
     }
 

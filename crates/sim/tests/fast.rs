@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use common::*;
@@ -9,7 +10,7 @@ use netloom_fabric::flow_control::{credits, pfc};
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark};
 use netloom_record::{Records, Skipped, Window};
 use netloom_routing::preset;
-use netloom_sim::{Degrade, Fast, Fault, Measure, SimConfig, Simulation};
+use netloom_sim::{Degrade, Fast, Fault, Measure, RunProgress, SimConfig, Simulation};
 use netloom_topology::{Crossbar, Network, Topology};
 use netloom_transport::congestion::dcqcn::{Dcqcn, DcqcnPreset};
 use netloom_transport::congestion::dctcp::{Cut, Dctcp};
@@ -706,5 +707,103 @@ fn servers_of_several_nics_recur() {
             let (_, skipped) = skipped_on(&network, &config, &servers, &pattern);
             assert_eq!(skipped.obstacle, None);
         }
+    }
+}
+
+/// How many components of flows are run one by one.
+fn components(network: &Network, config: &SimConfig, list: &[&str]) -> u64 {
+    let (records, skipped) = skipped(network, config, &flows("components", list));
+    assert!(skipped.packet_hops * 2 > records.totals.packet_hops, "{skipped:?}");
+    skipped.components
+}
+
+#[test]
+fn components_are_run_one_by_one() {
+    let pairs = ["0,1,40000000,0ps", "3,2,50000000,1us", "4,5,60000000,2us"];
+    let network = leaf_spine(2, 2, 4);
+    let credits = under(FlowControl::Credits(credits::Credits::default()));
+    for config in [ecmp(), credits] {
+        assert_eq!(components(&network, &config, &pairs), 3);
+        // What is alike recurs together.
+        let alike = ["0,1,40000000,0ps", "3,2,50000000,1us", "4,5,40000000,2us"];
+        assert_eq!(components(&network, &config, &alike), 2);
+        // One that comes by the same link, one that leaves by it.
+        let meeting = ["0,1,40000000,0ps", "2,1,50000000,1us", "1,3,60000000,2us"];
+        assert_eq!(components(&network, &config, &meeting), 1);
+    }
+    // What a switch has in common is shared: random numbers, a scheme's state, what pauses.
+    let pauses = under(FlowControl::Pfc(pfc::Pfc::default()));
+    let Some(Ecn { kmin, kmax, pmax, .. }) = marking(20_000, 40_000).options.ecn else { unreachable!() };
+    let ecn = Some(Ecn { kmin, kmax, pmax, mark: Mark::Arrival });
+    let options = FabricOptions { ecn, ..FabricOptions::default() };
+    let marks = SimConfig { fabric: Fabric { options, ..Fabric::default() }, ..ecmp() };
+    for config in [scheme("adaptive"), scheme("spray"), pauses, marks] {
+        assert_eq!(components(&network, &config, &pairs), 2);
+    }
+    // All paths count that there are.
+    let across = ["0,1,40000000,0ps", "2,4,50000000,1us", "3,5,60000000,2us", "6,7,70000000,0ps"];
+    assert_eq!(components(&network, &ecmp(), &across), 3);
+}
+
+#[test]
+fn components_that_are_stopped_leave_nothing_behind() {
+    let network = leaf_spine(2, 2, 4);
+    let pattern = flows("stopped", &["0,1,40000000,0ps", "3,2,50000000,1us", "4,5,60000000,2us"]);
+    for after in [1, 5, 9] {
+        let config = SimConfig { fast: Fast::Recurring, ..ecmp() };
+        let simulation =
+            Simulation::new(network.clone(), config, plan(pattern.clone(), &network, 1)).unwrap();
+        let mut last = RunProgress { time: Time::ZERO, flows_done: 0, packet_hops: 0 };
+        let mut left = after;
+        // Packets are accounted for at the end.
+        let stopped = simulation.run_observed(1, |progress| {
+            assert!(progress.time >= last.time && progress.flows_done >= last.flows_done);
+            assert!(progress.packet_hops >= last.packet_hops);
+            last = progress;
+            left -= 1;
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let stopped = stopped.unwrap();
+        assert!(stopped.interrupted && stopped.records.totals.simulated == last.time);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever components there are: the outcome is that of a run in which all is run at once.
+    #[test]
+    fn outcomes_of_components_are_the_same(
+        network in prop_oneof![
+            Just(crossbar(8)),
+            (2..4u32, 1..3u32).prop_map(|(leaves, spines)| leaf_spine(leaves, spines, 4)),
+            Just(fat_tree(4)),
+        ],
+        list in prop::collection::vec((0..16u32, prop::sample::select(vec![1u32, 1, 1, 2, 4]), 1..3_000_000u64, 0..200_000u64), 2..7),
+        transport in transports(),
+        flow_control in flow_controls().prop_map(|(flow_control, _)| flow_control),
+        ecn in marks(),
+        at_arrival in any::<bool>(),
+        name in prop::sample::select(vec!["ecmp", "ecmp", "d-mod-k", "spray", "letflow", "adaptive", "spray-round-robin"]),
+        number in any::<u64>(),
+        seed in any::<u64>(),
+    ) {
+        let hosts = network.hosts();
+        let line = |&(src, step, bytes, start): &(u32, u32, u64, u64)| {
+            let src = src % hosts;
+            let dst = src ^ step;
+            format!("{src},{},{bytes},{start}ps", if dst < hosts { dst } else { src ^ 1 })
+        };
+        let lines: Vec<String> = list.iter().map(line).collect();
+        let pattern = flows(&format!("components-{number}"), &lines);
+        let ecn = ecn.map(|ecn| if at_arrival { Ecn { mark: Mark::Arrival, ..ecn } } else { ecn });
+        let options = FabricOptions { ecn, ..FabricOptions::default() };
+        let fabric = Fabric { options, flow_control, ..Fabric::default() };
+        let Some(preset) = preset::find(name) else { return Ok(()) };
+        let config = SimConfig { routing: preset.routing(), fabric, transport, seed, ..SimConfig::default() };
+        if Simulation::check(network.clone(), config.clone(), plan(pattern.clone(), &network, 1)).is_err() {
+            return Ok(());
+        }
+        skipped(&network, &config, &pattern);
     }
 }

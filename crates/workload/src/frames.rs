@@ -107,6 +107,11 @@ impl Frames {
         self.until
     }
 
+    /// Calls with every host to which frames may go.
+    pub(crate) fn each_receiver(&self, visit: &mut dyn FnMut(HostId)) {
+        self.partners.each(visit);
+    }
+
     pub(crate) fn next(&mut self) -> Option<Message> {
         let start = self.next;
         if start >= self.until {

@@ -1,6 +1,7 @@
 //! A workload built for a network: the work of every host.
 
 mod part;
+mod receivers;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

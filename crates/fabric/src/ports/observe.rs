@@ -183,6 +183,15 @@ impl Ports {
         outputs.chain(inputs).map(|(port, queue, packet)| (port as u16, queue.checked_sub(DATA), packet))
     }
 
+    /// Time begins once more, after all has left and what is known has been taken note of: ports at which nothing waits are free from the beginning on.
+    pub fn begin_again(&mut self) {
+        for port in self.ports.iter_mut().filter(|port| port.occupied == 0) {
+            port.forget_early();
+            port.free_at = Time::ZERO;
+        }
+        self.look_again(Time::ZERO);
+    }
+
     /// Number of ports.
     pub fn len(&self) -> usize {
         self.ports.len()

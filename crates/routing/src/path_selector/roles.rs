@@ -66,6 +66,11 @@ impl Routing {
         Role::of_data(self, true).keeps_runs()
     }
 
+    /// Whether what a switch does to a packet depends on the packet alone.
+    pub fn switches_go_by_packets(&self) -> bool {
+        [true, false].into_iter().all(|has_hosts| Roles::new(self, has_hosts).are_fixed())
+    }
+
     /// Whether what a switch does to a packet with several ports depends on the packet alone, or on what it draws, so that it keeps nothing that would have to [recur](netloom_units::recurrence).
     pub fn switches_keep_nothing(&self) -> bool {
         [true, false].into_iter().all(|has_hosts| {

@@ -89,7 +89,7 @@ pub(crate) fn collect(
                 switch.path_selector.flush_counts();
                 switching.taken += switch.path_selector.decisions().taken;
                 switching.deviating += switch.path_selector.decisions().deviating;
-                last_event = last_event.max(switch.last_event);
+                last_event = last_event.max(switch.last_event());
             }
             Node::Untouched => continue,
             Node::Server(_) | Node::InServer => unreachable!("they have been taken apart"),

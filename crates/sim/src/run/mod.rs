@@ -3,6 +3,7 @@
 pub(crate) mod assemble;
 pub(crate) mod channels;
 pub(crate) mod collect;
+mod components;
 pub(crate) mod conservation;
 pub(crate) mod counts;
 pub(crate) mod driven;

@@ -23,6 +23,7 @@ use crate::config::Steady;
 use crate::host::Host;
 use crate::message::Message;
 use crate::node::Node;
+use crate::run::components::components;
 use crate::run::error::RunError;
 use crate::run::skip_steps::{Pair, Steps, hand_in, takes_one_path};
 use crate::run::steady::{self, Jump, pause_cost};
@@ -146,11 +147,75 @@ pub(crate) struct Ended {
     pub(crate) steady: Option<SteadySkipped>,
 }
 
-/// Runs until nothing is left to happen, or the end that `setup` sets, or `observe` stops the run.
+/// Runs until nothing is left to happen, or the end that `setup` sets, or `observe` stops the run: [components](components) one by one, where only what recurs is skipped.
 ///
 /// # Errors
 /// If the [error](Steady::max_error) of what was skipped was larger than allowed, and the run is to fail then.
 pub(crate) fn run(
+    world: &Arc<World>,
+    nodes: Vec<Node>,
+    setup: Setup,
+    wanted: Wanted,
+    observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Ended, RunError> {
+    // What is steady moves the clock of all; and what lies at switches when a run is cut off must not lie there when another component begins.
+    if wanted.steady.is_none() && setup.until == Time::MAX {
+        let components = components(world, &nodes);
+        if components.len() > 1 {
+            return run_components(world, nodes, &setup, &components, observe);
+        }
+    }
+    run_together(world, nodes, setup, wanted, observe)
+}
+
+/// Runs components one by one, each from the beginning, while the hosts and servers of all others are not there.
+fn run_components(
+    world: &Arc<World>,
+    mut nodes: Vec<Node>,
+    setup: &Setup,
+    components: &[Vec<u32>],
+    observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Ended, RunError> {
+    let mut aside: Vec<Node> = nodes.iter().map(|_| Node::Untouched).collect();
+    let exchange = |nodes: &mut [Node], aside: &mut [Node], ends: &[u32]| {
+        ends.iter().for_each(|&id| std::mem::swap(&mut nodes[id as usize], &mut aside[id as usize]));
+    };
+    components.iter().for_each(|ends| exchange(&mut nodes, &mut aside, ends));
+    let mut all = Run::of(Vec::new());
+    let mut skipped = Skipped { components: components.len() as u64, ..Skipped::default() };
+    let mut reached = Time::ZERO;
+    for ends in components {
+        exchange(&mut nodes, &mut aside, ends);
+        let Run { messages, tally, .. } = all;
+        let mut observe = |of_one: Progress| {
+            reached = reached.max(of_one.time);
+            observe(Progress {
+                time: reached,
+                tally: tally + of_one.tally,
+                messages: messages + of_one.messages,
+            })
+        };
+        let wanted = Wanted { recurring: true, steady: None };
+        let Ended { run, skipped: of_one, .. } =
+            run_together(world, nodes, setup.clone(), wanted, &mut observe)?;
+        all.add(run);
+        nodes = std::mem::take(&mut all.nodes);
+        exchange(&mut nodes, &mut aside, ends);
+        skipped.jumps += of_one.jumps;
+        skipped.time_ps = skipped.time_ps.max(of_one.time_ps);
+        skipped.packet_hops += of_one.packet_hops;
+        skipped.obstacle = skipped.obstacle.or(of_one.obstacle);
+        if all.stopped {
+            break;
+        }
+        nodes.iter_mut().for_each(Node::begin_again);
+    }
+    components.iter().for_each(|ends| exchange(&mut nodes, &mut aside, ends));
+    Ok(Ended { run: Run { nodes, ..all }, skipped, steady: None })
+}
+
+/// Runs all nodes.
+fn run_together(
     world: &Arc<World>,
     nodes: Vec<Node>,
     setup: Setup,

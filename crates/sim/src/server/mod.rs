@@ -133,9 +133,9 @@ impl Server {
         })
     }
 
-    /// Whether it follows a program.
-    pub(crate) fn follows_program(&self) -> bool {
-        self.work.is_program()
+    /// What it has to do.
+    pub(crate) fn work(&self) -> &HostWork {
+        &self.work
     }
 
     /// Its NICs, with their numbers as hosts of the network.

@@ -88,6 +88,7 @@ impl Switch {
             protocols,
             gap_monitor: world.gaps.at_switches.then(Box::default),
             last_event: Time::ZERO,
+            last_event_before: Time::ZERO,
         }
     }
 }

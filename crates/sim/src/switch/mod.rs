@@ -43,6 +43,8 @@ pub(crate) struct Switch {
     pub(crate) gap_monitor: Option<Box<GapMonitor>>,
     /// Last time a packet came.
     pub(crate) last_event: Time,
+    /// The same before time last [began again](Self::begin_again).
+    pub(crate) last_event_before: Time,
 }
 
 /// What a switch does besides routing, queueing and sending. Handlers of events are chosen by it per batch, so that packets need not find out
@@ -84,8 +86,21 @@ impl Switch {
             sampler: _,
             gap_monitor: _,
             last_event: _,
+            last_event_before: _,
         } = self;
         protocols.buffered()
+    }
+
+    /// Time begins once more, and all packets that have come are gone.
+    pub(crate) fn begin_again(&mut self) {
+        self.ports.begin_again();
+        self.last_event_before = self.last_event();
+        self.last_event = Time::ZERO;
+    }
+
+    /// Last time a packet came, however often time began again.
+    pub(crate) fn last_event(&self) -> Time {
+        self.last_event.max(self.last_event_before)
     }
 
     /// Its batch is the next one: prefetches what it will touch.

@@ -25,6 +25,8 @@ impl Switch {
             sampler,
             gap_monitor,
             last_event,
+            // It stays as it is.
+            last_event_before: _,
         } = self;
         ports.recur(now, says_seq, walk);
         // As long as there are no choices, if they depend on more than the packet: the search sees to that.

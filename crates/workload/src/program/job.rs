@@ -247,6 +247,11 @@ impl JobRank {
         self.rank.load(self.number).messages.saturating_add(1).saturating_mul(self.names.count())
     }
 
+    /// Calls with every host of the job: what a rank sends is known only when it does.
+    pub(crate) fn each_receiver(&self, visit: &mut dyn FnMut(HostId)) {
+        self.placed.hosts.iter().copied().for_each(visit);
+    }
+
     pub(crate) fn largest_message(&self) -> Bytes {
         Bytes(self.rank.load(self.number).largest)
     }

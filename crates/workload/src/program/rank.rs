@@ -81,6 +81,11 @@ impl RankWork {
         }
     }
 
+    /// Calls with every host to which the rank may send.
+    pub(crate) fn each_receiver(&self, visit: &mut dyn FnMut(HostId)) {
+        rank!(self, rank => rank.each_receiver(visit));
+    }
+
     pub(crate) fn largest_message(&self) -> Bytes {
         rank!(self, rank => rank.largest_message())
     }

@@ -126,6 +126,12 @@ enum Cause {
 const FINISHED: u32 = ANY - 1;
 
 impl Runner {
+    /// Calls with every host to which the rank sends, itself perhaps among them.
+    pub(crate) fn each_receiver(&self, visit: &mut dyn FnMut(HostId)) {
+        let Placed { program, hosts, .. } = &*self.placed;
+        program.ranks[self.rank as usize].outbound.iter().for_each(|to| visit(hosts[to.dst as usize]));
+    }
+
     /// The largest message that the rank sends.
     pub(crate) fn largest_message(&self) -> Bytes {
         let sends =
