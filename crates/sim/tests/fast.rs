@@ -569,8 +569,9 @@ fn steps_that_are_the_same_are_skipped() {
         let (records, skipped) = skipped_of_ring(&crossbar(10), &ecmp(), ring(size), nics);
         // Messages of servers take the one NIC and the other in turn.
         assert_eq!(records.flows.len(), if nics == 1 { 18 * 10 } else { 8 * 5 });
-        assert!(skipped.jumps <= 8, "{skipped:?}");
-        assert!(skipped.packet_hops * 100 > records.totals.packet_hops * 90, "{skipped:?}");
+        // Within the first two steps and the last one, and all between.
+        assert_eq!(skipped.jumps, 4, "{skipped:?}");
+        assert!(skipped.packet_hops * 100 > records.totals.packet_hops * 94, "{skipped:?}");
     }
 }
 
@@ -623,7 +624,7 @@ fn steps_of_other_sizes_end_what_is_the_same() {
         let (records, skipped) = skipped_of_ring(&crossbar(10), &ecmp(), ring, 1);
         assert_eq!(records.flows.len() as u64, 18 * 10 * u64::from(repeat));
         assert!(
-            skipped.jumps > 12 && skipped.packet_hops * 4 > 3 * records.totals.packet_hops,
+            skipped.jumps >= 12 && skipped.packet_hops * 4 > 3 * records.totals.packet_hops,
             "{skipped:?}"
         );
     }

@@ -214,12 +214,13 @@ impl Queue {
         self.tail = op;
     }
 
-    pub(super) fn pop(&mut self, links: &[u32]) -> Option<u32> {
+    /// The first one leaves; what stood for its link is 0 from now on.
+    pub(super) fn pop(&mut self, links: &mut [u32]) -> Option<u32> {
         let op = self.head;
         if op == ANY {
             return None;
         }
-        self.head = links[op as usize];
+        self.head = std::mem::take(&mut links[op as usize]);
         Some(op)
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Runner {
     left: u32,
     /// Per lane, in this round: of those before, all have finished; of those from the second one on, none has begun, nor has any been that it waits for.
     windows: Box<[Range<u32>]>,
-    /// Per operation: how many others it waits for; once it is ready the next in the queue it stands in (the count is
+    /// Per operation: how many others it waits for, 0 once it is ready; while it stands in a queue the next one there (the count is
     /// no longer needed); [`FINISHED`] in the end.
     state: Box<[u32]>,
     /// Operations that may start.
@@ -219,7 +219,7 @@ impl Runner {
             self.observer.occupy(operation.computes(), false);
             self.after_cpu(op, now, actions);
             while !self.cpus[cpu as usize].busy
-                && let Some(next) = self.cpus[cpu as usize].queue.pop(&self.state)
+                && let Some(next) = self.cpus[cpu as usize].queue.pop(&mut self.state)
             {
                 self.occupy(next, Some(op), now, actions);
             }

@@ -73,6 +73,9 @@ struct Progress {
     parts: u32,
     /// How many operations the period may have changed, counted from the first that had not finished.
     reach: u32,
+    /// Up to the last one of these that has finished; and up to the last one that waits for no other: those behind it do nothing yet.
+    finished: u32,
+    begun: u32,
     /// The end of its window has not moved: fewer operations are left in it.
     shrinks: bool,
 }
@@ -94,6 +97,12 @@ impl Progress {
             }
             false => narrow::<u32>(now.states.len()),
         };
+        let up_to_last = |is_one: &dyn Fn(u64) -> bool| {
+            let behind = now.states.iter().rev().take_while(|&&state| !is_one(state));
+            if shrinks { reach } else { reach - narrow::<u32>(behind.count()) }
+        };
+        let finished = up_to_last(&|state| state == u64::from(FINISHED));
+        let begun = up_to_last(&|state| !(1..u64::from(QUEUED)).contains(&state));
         let states = (now.states.get(..reach as usize)?, &then.states[..reach as usize]);
         let by = if parts > 0 { logged } else { 0 };
         let is_open = |&note: &u64| note < u64::from(CLOSED);
@@ -112,7 +121,7 @@ impl Progress {
             && (each > 0 || parts == 0)
             // What follows is not noted already.
             && (!shrinks || !now.notes[in_reach(now)..].iter().any(is_open));
-        is_same.then_some(Progress { each, parts, reach, shrinks })
+        is_same.then_some(Progress { each, parts, reach, finished, begun, shrinks })
     }
 }
 
@@ -270,19 +279,23 @@ impl Runner {
         let mut waits = vec![0u32; program.ops.len()];
         program.dependents.iter().for_each(|later| waits[(later & !ON_START) as usize] += 1);
         let of_lane = |(lane, window): (usize, &Range<u32>)| {
-            let Progress { each, reach, shrinks, .. } = progress[lane];
+            let Progress { each, reach, finished, begun, shrinks, .. } = progress[lane];
             if each == 0 {
                 return u64::MAX;
             }
             let first = window.start;
-            let mut end = same_until(program, &waits, (lane, first - each), progress);
+            let Alike { all, begins, mut waiting } =
+                Alike::new(program, &waits, (lane, first - each), progress);
             if shrinks {
                 // What waits already must wait for as many as what is there.
                 let left = |op: u32| self.state[op as usize];
                 let mut behind = first + reach..window.end;
-                end = end.min(behind.find(|&op| left(op) != left(op - each)).unwrap_or(window.end));
+                let end = behind.find(|&op| left(op) != left(op - each)).unwrap_or(window.end);
+                waiting = waiting.min(end);
             }
-            u64::from(end.saturating_sub(first + reach) / each)
+            let left = [(finished, all), (begun, begins), (reach, waiting)];
+            let periods = left.map(|(reach, until)| until.saturating_sub(first + reach) / each);
+            periods.into_iter().min().unwrap_or(0).into()
         };
         self.windows.iter().enumerate().map(of_lane).min().unwrap_or(0)
     }
@@ -371,46 +384,54 @@ fn parts_in(program: &RankProgram, ops: &Range<u32>) -> Range<usize> {
     first..first + parts[first..].partition_point(|part| part.first < ops.end)
 }
 
-/// The operations of a lane from `first` on repeat every period, up to the one that is returned. `waits` says for each operation how many others it waits for.
-fn same_until(
-    program: &RankProgram,
-    waits: &[u32],
-    (lane, first): (usize, u32),
-    progress: &[Progress],
-) -> u32 {
-    let Progress { each, parts, .. } = progress[lane];
-    let (ops, end) =
-        (&program.ops, program.lanes.get(lane + 1).map_or(narrow(program.ops.len()), |&end| end));
-    let dependents = |op: usize| {
-        let range = program.first_dependent[op] as usize..program.first_dependent[op + 1] as usize;
-        &program.dependents[range]
-    };
-    let nic = |op: usize| program.nics.get(op).copied().unwrap_or(0);
-    let is_part_same = |op: u32| {
-        let of = |op: u32| parts_in(program, &(op..op + 1)).next();
-        match (of(op), of(op + each)) {
-            (Some(one), Some(other)) => {
-                let (before, behind) = (&program.collectives[one], &program.collectives[other]);
-                let is_same = before.first + each == behind.first && before.end + each == behind.end;
-                other == one + parts as usize && (parts == 0 || is_same)
+/// Up to where the operations of a lane repeat every period.
+struct Alike {
+    /// In all that they are and cause.
+    all: u32,
+    /// At least in what they are and cause as they begin.
+    begins: u32,
+    /// At least in how many others they wait for.
+    waiting: u32,
+}
+
+impl Alike {
+    /// Those of a lane from `first` on. `waits` says for each operation how many others it waits for.
+    fn new(program: &RankProgram, waits: &[u32], (lane, first): (usize, u32), progress: &[Progress]) -> Self {
+        let Progress { each, parts, .. } = progress[lane];
+        let ops = &program.ops;
+        let end = program.lanes.get(lane + 1).map_or(narrow(ops.len()), |&end| end);
+        let nic = |op: u32| program.nics.get(op as usize).copied().unwrap_or(0);
+        let is_part_same = |op: u32| {
+            let of = |op: u32| parts_in(program, &(op..op + 1)).next();
+            match (of(op), of(op + each)) {
+                (Some(one), Some(other)) => {
+                    let (before, behind) = (&program.collectives[one], &program.collectives[other]);
+                    let is_same = before.first + each == behind.first && before.end + each == behind.end;
+                    other == one + parts as usize && (parts == 0 || is_same)
+                }
+                (one, other) => one == other,
             }
-            (one, other) => one == other,
-        }
-    };
-    let is_same = |op: u32| {
-        let (one, other) = (op as usize, (op + each) as usize);
-        let (before, behind) = (dependents(one), dependents(other));
-        let later = |before: u32| before + progress[program.lane(before & !ON_START)].each;
-        ops[one] == ops[other]
-            && waits[one] == waits[other]
-            && nic(one) == nic(other)
-            && is_part_same(op)
-            && before.len() == behind.len()
-            && before.iter().zip(behind).all(|(&before, &behind)| later(before) == behind)
-    };
-    let mut op = first;
-    while op + each < end && is_same(op) {
-        op += 1;
+        };
+        let causes_same = |op: u32, on_start: bool| {
+            let later = |op: u32| op + progress[program.lane(op)].each;
+            let before = program.dependents(op, on_start).map(later);
+            before.eq(program.dependents(op + each, on_start))
+        };
+        let waits_alike = |op: u32| waits[op as usize] == waits[(op + each) as usize] && is_part_same(op);
+        let begins_alike = |op: u32| {
+            let is_same = ops[op as usize] == ops[(op + each) as usize] && nic(op) == nic(op + each);
+            is_same && causes_same(op, true)
+        };
+        let mut op = first;
+        let mut while_alike = |is_alike: &dyn Fn(u32) -> bool| {
+            while op + each < end && is_alike(op) {
+                op += 1;
+            }
+            op + each
+        };
+        let all = while_alike(&|op| waits_alike(op) && begins_alike(op) && causes_same(op, false));
+        let begins = while_alike(&|op| waits_alike(op) && begins_alike(op));
+        let waiting = while_alike(&waits_alike);
+        Alike { all, begins, waiting }
     }
-    op + each
 }
