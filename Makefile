@@ -17,14 +17,17 @@ build:
 library:
 	cargo build --release --workspace --lib
 
+# Unit tests of what a simulation consists of are built once, with checks that integration tests go without; the others with all optimisations.
 test: $(VENV)/installed browser build
-	cargo test --release --workspace --quiet
+	cargo test --release --workspace --quiet --bins --test '*'
+	cargo test --release --workspace --quiet --doc
+	cargo test --release --workspace --quiet --lib $(addprefix --exclude netloom-,$(CHECKED))
 	$(MAKE) checked
 	$(MAKE) loom
 	$(MAKE) installed
 	$(VENV)/bin/python -m pytest -q -n 2 --dist loadfile tests
 
-# The unit tests of what a simulation consists of once more, and those of packets that switches hold back, with overflow checks and debug assertions on; `cargo test` does the same with all tests, in much longer.
+# The unit tests of what a simulation consists of, and those of packets that switches hold back, with overflow checks and debug assertions on; `cargo test` does the same with all tests, in much longer.
 CHECKED := units engine fabric routing transport sim record scenario
 checked:
 	cargo test --profile checked --quiet --lib --test conweave $(addprefix --package netloom-,$(CHECKED))

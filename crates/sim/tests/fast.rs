@@ -9,7 +9,8 @@ use common::*;
 use netloom_fabric::flow_control::{credits, pfc};
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark};
 use netloom_record::{Records, Skipped, Window};
-use netloom_routing::preset;
+use netloom_routing::selector::round_robin::RoundRobin;
+use netloom_routing::{Routing, Selector, preset};
 use netloom_sim::{Degrade, Fast, Fault, Measure, RunProgress, SimConfig, Simulation};
 use netloom_topology::{Crossbar, Network, Topology};
 use netloom_transport::congestion::dcqcn::{Dcqcn, DcqcnPreset};
@@ -343,7 +344,7 @@ proptest! {
         (flow_control, buffer) in flow_controls(),
         ecn in marks(),
         gbps in prop::option::of(1..400u64),
-        name in prop::sample::select(vec!["ecmp", "ecmp", "ecmp", "d-mod-k", "spray", "letflow", "adaptive", "drill", "spray-round-robin"]),
+        name in prop::sample::select(vec!["ecmp", "ecmp", "ecmp", "d-mod-k", "spray", "letflow", "adaptive", "drill", "spray-round-robin", "in-turn", "in-turn"]),
         number in any::<u64>(),
         seed in any::<u64>(),
     ) {
@@ -352,11 +353,11 @@ proptest! {
         let pattern = flows(&format!("random-{number}"), &lines);
         let options = FabricOptions { buffer: buffer.map(Bytes), ecn, ..FabricOptions::default() };
         let fabric = Fabric { options, flow_control, ..Fabric::default() };
-        let Some(preset) = preset::find(name) else { return Ok(()) };
+        let routing = preset::find(name).map_or_else(in_turn, |preset| preset.routing());
         let faults = gbps.map(|gbps| Fault::Degrade(Degrade { links: Some(1), rate_factor: gbps as f64 / 400.0, ..Degrade::default() }));
         // Senders without congestion control that lose packets may need seconds.
         let measure = Measure { until: Some(Time::from_us(3000)), ..Measure::default() };
-        let config = SimConfig { routing: preset.routing(), fabric, transport, seed, faults: faults.into_iter().collect(), measure, ..SimConfig::default() };
+        let config = SimConfig { routing, fabric, transport, seed, faults: faults.into_iter().collect(), measure, ..SimConfig::default() };
         if Simulation::check(network.clone(), config.clone(), plan(pattern.clone(), &network, 1)).is_err() {
             return Ok(());
         }
@@ -680,6 +681,25 @@ fn choices_of_switches_recur_where_they_have_one_port_to_choose_from() {
         let (records, of_ring) = skipped_of_ring(&crossbar(10), &scheme(name), ring(20_000_000), 1);
         assert!(of_ring.packet_hops * 10 > records.totals.packet_hops * 9, "{name}: {of_ring:?}");
     }
+}
+
+/// Spraying by switches in turn, in an order that is always the same, so that nothing is drawn.
+fn in_turn() -> Routing {
+    let selector = Selector::RoundRobin(RoundRobin::default());
+    Routing { selector, ..scheme("spray-round-robin").routing }
+}
+
+#[test]
+fn turns_recur_over_several_ports() {
+    let config = SimConfig { routing: in_turn(), ..SimConfig::default() };
+    let pattern = flows("in-turn", &["0,4,40000000,0ps", "1,5,40000001,1us", "2,3,30000000,2us"]);
+    for spines in [2, 3] {
+        assert!(share(&leaf_spine(2, spines, 4), &config, &pattern) > 0.6);
+    }
+    // Two switches that have four ports and two: all of them must come round.
+    assert!(share(&fat_tree(4), &config, &flows("in-turn-tree", &["0,15,40000000,0ps"])) > 0.9);
+    let ring = skipped(&leaf_spine(4, 2, 4), &config, &Pattern::Collective(ring(80_000_000)));
+    assert!(ring.1.packet_hops * 2 > ring.0.totals.packet_hops, "{:?}", ring.1);
 }
 
 /// In each step of a ring over several leaf switches flows end at different times, also those by which states are compared.

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use netloom_units::recurrence::{Recur, Walk};
 use rustc_hash::FxHashMap;
 
 use crate::header::{Decisions, FlowKey};
@@ -54,6 +55,27 @@ const MOST: usize = 1 << 10;
 
 /// How many flows are kept besides.
 const KEPT: usize = 4096;
+
+impl Recur for DecisionCounter {
+    fn recur(&mut self, walk: &mut Walk) {
+        let DecisionCounter { recent, mask: _, total, elsewhere } = self;
+        for (place, Entry { seen, decided }) in
+            recent.iter_mut().enumerate().filter(|(_, entry)| entry.decided != [0; 2])
+        {
+            walk.count(place);
+            seen.iter().for_each(|&word| walk.exact(word));
+            decided.iter_mut().for_each(|count| walk.sum(count));
+        }
+        walk.exact(u64::MAX);
+        let Decisions { taken, deviating } = total;
+        [taken, deviating].into_iter().for_each(|count| walk.sum(count));
+        // What is kept besides changes when a flow leaves the table.
+        if let Some(elsewhere) = elsewhere {
+            walk.count(elsewhere.displaced);
+            walk.count(elsewhere.before.len());
+        }
+    }
+}
 
 impl DecisionCounter {
     /// From now on decisions are counted by flow. To be called before the first one.

@@ -71,11 +71,13 @@ impl Routing {
         [true, false].into_iter().all(|has_hosts| Roles::new(self, has_hosts).are_fixed())
     }
 
-    /// Whether what a switch does to a packet with several ports depends on the packet alone, or on what it draws, so that it keeps nothing that would have to [recur](netloom_units::recurrence).
-    pub fn switches_keep_nothing(&self) -> bool {
+    /// Whether all is known to [recur](netloom_units::recurrence) by which switches choose among several ports: the packet alone, what is drawn, or whose turn it is.
+    pub fn choices_recur(&self) -> bool {
         [true, false].into_iter().all(|has_hosts| {
             let roles = Roles::new(self, has_hosts);
-            roles.are_fixed() || roles.fast_path(self.ecmp_every.is_some()) == FastPath::Spray
+            let takes_turns = roles.0.iter().all(|role| matches!(role, Role::Packet | Role::Hash))
+                && self.selector.facts().choice == Choice::InTurn;
+            roles.are_fixed() || takes_turns || roles.fast_path(self.ecmp_every.is_some()) == FastPath::Spray
         })
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use netloom_topology::PortId;
 use netloom_units::Time;
+use netloom_units::recurrence::{Recur, Walk};
 use rand::Rng;
 
 use super::counts::{Decided, DecisionCounter};
@@ -116,9 +117,19 @@ impl SwitchPathSelector {
         self.runs.take_flowlets()
     }
 
-    /// Whether all that it keeps stays as it is as long as packets have one port each, so that it [recurs](netloom_units::recurrence).
-    pub fn rests_without_choices(&self) -> bool {
-        !self.machines.any()
+    /// [Recurs](netloom_units::recurrence) as long as packets have one port each, or where [choices do](Routing::choices_recur).
+    pub fn recur(&mut self, walk: &mut Walk) {
+        if self.machines.any() {
+            walk.refuse("a scheme whose switches keep something of all packets");
+        }
+        // Of what is steady, decisions are those of what was run in packets.
+        if walk.counts() {
+            return;
+        }
+        self.counter.recur(walk);
+        if let ActiveSelector::RoundRobin(turn) = &mut *self.selector {
+            turn.recur(walk);
+        }
     }
 
     /// How ports are chosen before packets are handled.

@@ -1,6 +1,7 @@
 //! The next in turn.
 
 use netloom_units::Invalid;
+use netloom_units::recurrence::{Recur, Walk};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,8 +36,10 @@ pub struct RoundRobin {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turn {
     reshuffle: Option<u32>,
-    /// Packets since the order was drawn; none before the first one.
-    turn: Option<u32>,
+    /// Packets since the order was drawn, or from a random number on; none before the first one.
+    turn: Option<u64>,
+    /// The least common multiple of how many candidates there have been: after so many packets turns come round.
+    cycle: u64,
     /// By set of candidates, the order in which they come, if it is a random one.
     orders: FxHashMap<u32, Box<[u16]>>,
 }
@@ -45,7 +48,7 @@ impl SelectorConfig for RoundRobin {
     type State = Turn;
 
     fn state(&self, _: SwitchContext) -> Turn {
-        Turn { reshuffle: self.reshuffle, ..Turn::default() }
+        Turn { reshuffle: self.reshuffle, cycle: 1, ..Turn::default() }
     }
 
     fn facts(&self) -> Facts<'_> {
@@ -71,6 +74,26 @@ impl SelectorConfig for RoundRobin {
     }
 }
 
+fn greatest_common_divisor(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
+}
+
+/// In a random order nothing recurs: it is drawn again before long.
+impl Recur for Turn {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Turn { reshuffle, turn, cycle, orders: _ } = self;
+        walk.exact(*cycle);
+        let Some(turn) = turn else { return walk.exact(u64::MAX) };
+        match reshuffle {
+            None => {
+                walk.exact(*turn % *cycle);
+                walk.sum(turn);
+            }
+            Some(_) => walk.exact(*turn),
+        }
+    }
+}
+
 impl PortSelector for Turn {
     #[inline]
     #[expect(
@@ -80,12 +103,15 @@ impl PortSelector for Turn {
     fn pick(&mut self, query: Query<'_>, _: &mut impl View, random: &mut impl Rng) -> usize {
         let (ports, set) = (query.candidates.ports.len(), query.candidates.set);
         let Some(rounds) = self.reshuffle else {
-            let turn = self.turn.map_or_else(|| below(ports, random) as u32, |turn| turn.wrapping_add(1));
+            let turn = self.turn.map_or_else(|| below(ports, random) as u64, |turn| turn + 1);
             self.turn = Some(turn);
-            return turn as usize % ports;
+            if !self.cycle.is_multiple_of(ports as u64) {
+                self.cycle *= ports as u64 / greatest_common_divisor(self.cycle, ports as u64);
+            }
+            return (turn % ports as u64) as usize;
         };
         let turn = self.turn.unwrap_or(0);
-        let is_due = u64::from(turn) >= u64::from(rounds) * ports as u64;
+        let is_due = turn >= u64::from(rounds) * ports as u64;
         let order = self.orders.entry(set).or_default();
         if is_due || order.is_empty() {
             *order = (0..ports as u16).collect();
@@ -93,7 +119,7 @@ impl PortSelector for Turn {
         }
         let turn = if is_due { 0 } else { turn };
         self.turn = Some(turn + 1);
-        usize::from(order[turn as usize % ports])
+        usize::from(order[(turn % ports as u64) as usize])
     }
 }
 

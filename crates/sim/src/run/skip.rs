@@ -497,7 +497,7 @@ impl Search {
 
     /// Whether nothing depends on what switches keep for their choices: they keep nothing, or have nothing to choose for any flow or its answers.
     fn may_recur(world: &World, session: &mut Session<World>, spent: &mut u64) -> bool {
-        world.routing.switches_keep_nothing() || takes_one_path(world, session, spent)
+        world.routing.choices_recur() || takes_one_path(world, session, spent)
     }
 
     /// Waits until the first packet of a message arrives, and compares the state there with that at the beginning of other messages.

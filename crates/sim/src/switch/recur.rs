@@ -29,10 +29,8 @@ impl Switch {
             last_event_before: _,
         } = self;
         ports.recur(now, says_seq, walk);
-        // As long as there are no choices, if they depend on more than the packet: the search sees to that.
-        if !path_selector.rests_without_choices() {
-            walk.refuse("a scheme whose switches keep something of all packets");
-        }
+        // As long as there are no choices, unless these recur: the search sees to that.
+        path_selector.recur(walk);
         walk.stream(draws);
         walk.count(*epoch);
         walk.stream(random);
