@@ -228,6 +228,22 @@ def test_dragging_a_box_zooms_and_restoring_shows_all(page):
     assert shown() == whole
 
 
+def test_restoring_at_once_after_a_zoom_leaves_no_tooltip_behind(page):
+    """ECharts would show it once more, in a box that is not there any more."""
+    page.locator("#fct").scroll_into_view_if_needed()
+    box = page.locator("#fct").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.4, steps=3)
+    page.wait_for_function("document.getElementById('fct').innerText.includes('at most')")
+    page.evaluate(
+        """() => {
+            const chart = echarts.getInstanceByDom(document.getElementById("fct"));
+            chart.dispatchAction({ type: "dataZoom", dataZoomIndex: 0, start: 20, end: 60 });
+            chart.dispatchAction({ type: "restore" });
+        }"""
+    )
+    page.wait_for_timeout(100)
+
+
 def test_the_network_zooms(page):
     zoom = "echarts.getInstanceByDom(document.getElementById('map')).getOption().series[0].zoom"
     page.get_by_role("button", name="Zoom in").click()

@@ -188,6 +188,8 @@ addEventListener("error", ({ message, lineno }) => complain(`${message} (line ${
     parent.append(whole);
     const chart = echarts.init(box, null, { renderer: canvas ? "canvas" : "svg" });
     charts.push(chart);
+    // After a zoom ECharts shows a tooltip once more where it was, also when the chart has been restored meanwhile and the tooltip is no more: an exception.
+    chart.on("datazoom", () => chart.dispatchAction({ type: "hideTip" }));
     onRedraw(() => {
       const content = option();
       whole.hidden = !content;
