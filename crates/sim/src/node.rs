@@ -186,10 +186,13 @@ impl Node {
         }
     }
 
-    /// Time begins once more at a switch through which other packets have gone, all of which are gone.
-    pub(crate) fn begin_again(&mut self) {
-        if let Node::Switch(switch) = self {
-            switch.begin_again();
+    /// The component that has just been run is over, and another one begins at the beginning of time. The [clock](World::clock) of records was `ahead` of that of the network.
+    pub(crate) fn end_component(&mut self, ahead: Time) {
+        match self {
+            Node::Host(host) => host.last_event += ahead,
+            Node::Server(server) => server.end_component(ahead),
+            Node::Switch(switch) => switch.end_component(ahead),
+            Node::Untouched | Node::InServer => {}
         }
     }
 

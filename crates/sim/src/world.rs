@@ -116,6 +116,11 @@ impl World {
         clock - Time(self.ahead.load(Ordering::Relaxed))
     }
 
+    /// Both clocks show the same from now on; returns how far they were apart.
+    pub(crate) fn take_ahead(&self) -> Time {
+        Time(self.ahead.swap(0, Ordering::Relaxed))
+    }
+
     /// The routes at an instant.
     #[inline]
     pub(crate) fn routes(&self, now: Time) -> &Forwarding {

@@ -98,6 +98,34 @@ fn most_of_a_steady_run_is_skipped_and_its_error_is_measured() {
     assert!(busy(&records).abs_diff(busy(&packets)) * 100 < busy(&packets));
 }
 
+/// Each pod by itself: one whose flows change all the time does not keep the others from being skipped.
+#[test]
+fn components_are_skipped_one_by_one() {
+    let network = fat_tree(4);
+    let pod = |pod: u32, bytes: u64| {
+        (0..4).map(move |src| format!("{},{},{bytes},{src}ns", 4 * pod + src, 4 * pod + (src + 2) % 4))
+    };
+    // One flow after the other, each too short to be skipped.
+    let changing = (0..400u32).map(|number| {
+        let bytes = 200_000 + 1000 * (number * 37 % 61);
+        format!("{},{},{bytes},{}us", 12 + number % 4, 12 + (number + 2) % 4, number * 25)
+    });
+    let lines: Vec<String> = pod(0, 500_000_001).chain(pod(1, 700_000_000)).chain(changing).collect();
+    let pattern = flows("pods", &lines);
+    let plan = || plan(pattern.clone(), &network, 1);
+    let (records, of_steady) = skipped(&network, &sprayed(), plan);
+    check_all_arrived(&records);
+    let packets = in_packets(&network, &sprayed(), plan);
+    assert!(error(&packets, &records) < 0.02);
+    assert_eq!(records.totals.data.sent, packets.totals.data.sent);
+    // The run ends when the last component does, by the clock of records.
+    let (end, in_packets) = (records.totals.simulated, packets.totals.simulated);
+    assert!(end.0.abs_diff(in_packets.0) * 50 < in_packets.0 && of_steady.time < end, "{end}, {in_packets}");
+    assert!(of_steady.packet_hops * 2 > records.totals.packet_hops, "{of_steady:?}");
+    let finished = Simulation::new(network.clone(), sprayed(), plan()).unwrap().run(1).unwrap();
+    assert_eq!(finished.skipped.map(|skipped| skipped.components), Some(3));
+}
+
 #[test]
 fn whatever_reacts_may_be_skipped() {
     let network = leaf_spine(2, 2, 4);

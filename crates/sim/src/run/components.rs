@@ -8,6 +8,7 @@ use netloom_topology::HostId;
 use netloom_units::Bytes;
 
 use crate::node::Node;
+use crate::switch::Switch;
 use crate::world::World;
 
 /// Switches that are looked at on all ways, at most: some tens of milliseconds. If there are more, all is one component.
@@ -143,10 +144,11 @@ struct Ways<'w> {
 impl<'w> Ways<'w> {
     fn new(world: &'w World) -> Self {
         let World { network, rules, routing, .. } = world;
+        let keeps = !Switch::new(world, network.hosts(), None).protocols.recurs();
         Ways {
             world,
             users: vec![None; (network.channels() / 2 + network.nodes()) as usize],
-            shares_switches: !rules.ports_are_apart() || !routing.switches_go_by_packets(),
+            shares_switches: keeps || !rules.ports_are_apart() || !routing.switches_go_by_packets(),
             seen: vec![0; network.nodes() as usize],
             way: 0,
             to: HostId::MAX,

@@ -147,7 +147,7 @@ pub(crate) struct Ended {
     pub(crate) steady: Option<SteadySkipped>,
 }
 
-/// Runs until nothing is left to happen, or the end that `setup` sets, or `observe` stops the run: [components](components) one by one, where only what recurs is skipped.
+/// Runs until nothing is left to happen, or the end that `setup` sets, or `observe` stops the run; [components](components) one by one.
 ///
 /// # Errors
 /// If the [error](Steady::max_error) of what was skipped was larger than allowed, and the run is to fail then.
@@ -158,14 +158,23 @@ pub(crate) fn run(
     wanted: Wanted,
     observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Ended, RunError> {
-    // What is steady moves the clock of all; and what lies at switches when a run is cut off must not lie there when another component begins.
-    if wanted.steady.is_none() && setup.until == Time::MAX {
-        let components = components(world, &nodes);
-        if components.len() > 1 {
-            return run_components(world, nodes, &setup, &components, observe);
-        }
-    }
-    run_together(world, nodes, setup, wanted, observe)
+    let new = |config| steady::Search::new(config, world.wiring.seed, setup.lookahead, nodes.len());
+    let mut steady = wanted.steady.map(new);
+    let searches = Searches { recurring: wanted.recurring, steady: &mut steady };
+    // What lies at switches when a run is cut off must not lie there when another component begins.
+    let components = if setup.until < Time::MAX { Vec::new() } else { components(world, &nodes) };
+    let (run, skipped) = match components.len() {
+        0 | 1 => run_together(world, nodes, setup, searches, observe),
+        _ => run_components(world, nodes, &setup, &components, searches, observe),
+    };
+    let steady = steady.map(steady::Search::finish).transpose()?;
+    Ok(Ended { run, skipped, steady })
+}
+
+/// What is looked for.
+struct Searches<'s> {
+    recurring: bool,
+    steady: &'s mut Option<steady::Search>,
 }
 
 /// Runs components one by one, each from the beginning, while the hosts and servers of all others are not there.
@@ -174,8 +183,9 @@ fn run_components(
     mut nodes: Vec<Node>,
     setup: &Setup,
     components: &[Vec<u32>],
+    Searches { recurring, steady }: Searches<'_>,
     observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Ended, RunError> {
+) -> (Run<Node, Message>, Skipped) {
     let mut aside: Vec<Node> = nodes.iter().map(|_| Node::Untouched).collect();
     let exchange = |nodes: &mut [Node], aside: &mut [Node], ends: &[u32]| {
         ends.iter().for_each(|&id| std::mem::swap(&mut nodes[id as usize], &mut aside[id as usize]));
@@ -188,30 +198,33 @@ fn run_components(
         exchange(&mut nodes, &mut aside, ends);
         let Run { messages, tally, .. } = all;
         let mut observe = |of_one: Progress| {
-            reached = reached.max(of_one.time);
-            observe(Progress {
-                time: reached,
-                tally: tally + of_one.tally,
-                messages: messages + of_one.messages,
-            })
+            reached = reached.max(world.clock(of_one.time));
+            let time = world.instant(reached);
+            observe(Progress { time, tally: tally + of_one.tally, messages: messages + of_one.messages })
         };
-        let wanted = Wanted { recurring: true, steady: None };
-        let Ended { run, skipped: of_one, .. } =
-            run_together(world, nodes, setup.clone(), wanted, &mut observe)?;
+        if let Some(steady) = steady {
+            steady.begin_component();
+        }
+        let searches = Searches { recurring, steady };
+        let (run, of_one) = run_together(world, nodes, setup.clone(), searches, &mut observe);
         all.add(run);
         nodes = std::mem::take(&mut all.nodes);
-        exchange(&mut nodes, &mut aside, ends);
         skipped.jumps += of_one.jumps;
         skipped.time_ps = skipped.time_ps.max(of_one.time_ps);
         skipped.packet_hops += of_one.packet_hops;
         skipped.obstacle = skipped.obstacle.or(of_one.obstacle);
-        if all.stopped {
+        let is_over = !all.stopped && steady.as_ref().is_none_or(|steady| steady.failure.is_none());
+        if is_over {
+            let ahead = world.take_ahead();
+            nodes.iter_mut().for_each(|node| node.end_component(ahead));
+        }
+        exchange(&mut nodes, &mut aside, ends);
+        if !is_over {
             break;
         }
-        nodes.iter_mut().for_each(Node::begin_again);
     }
     components.iter().for_each(|ends| exchange(&mut nodes, &mut aside, ends));
-    Ok(Ended { run: Run { nodes, ..all }, skipped, steady: None })
+    (Run { nodes, ..all }, skipped)
 }
 
 /// Runs all nodes.
@@ -219,15 +232,13 @@ fn run_together(
     world: &Arc<World>,
     nodes: Vec<Node>,
     setup: Setup,
-    wanted: Wanted,
+    Searches { recurring, steady }: Searches<'_>,
     observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Ended, RunError> {
+) -> (Run<Node, Message>, Skipped) {
     let mut search = Search::new(&setup, nodes.len());
-    if !wanted.recurring {
+    if !recurring {
         search.next = END_OF_TIME;
     }
-    let new = |config| steady::Search::new(config, world.wiring.seed, setup.lookahead, nodes.len());
-    let mut steady = wanted.steady.map(new);
     let session = Session::new(Arc::clone(world), nodes, setup, Time::MAX);
     let mut session = session.expect("packets take time: the lookahead is never zero");
     loop {
@@ -241,7 +252,7 @@ fn run_together(
             let before = search.skipped.jumps;
             search.step(world, &mut session);
             if search.skipped.jumps > before
-                && let Some(steady) = &mut steady
+                && let Some(steady) = steady.as_mut()
             {
                 steady.begin_anew(session.reached());
             }
@@ -249,14 +260,13 @@ fn run_together(
         if let Some(steady) = steady.as_mut().filter(|steady| session.reached() >= steady.next)
             && let Some(jump) = steady.step(world, &mut session, search.end)
         {
-            search.note_steady(now, &jump, wanted.recurring);
+            search.note_steady(now, &jump, recurring);
         }
         if steady.as_ref().is_some_and(|steady| steady.failure.is_some()) {
             break;
         }
     }
-    let steady = steady.map(steady::Search::finish).transpose()?;
-    Ok(Ended { run: session.finish(), skipped: search.skipped, steady })
+    (session.finish(), search.skipped)
 }
 
 /// The flow whose arrivals are marks, and the nodes at its two ends.

@@ -218,6 +218,21 @@ pub(super) struct Search {
     /// What an audit has shown that ends the run: a larger error than was allowed.
     pub(super) failure: Option<String>,
     skipped: SteadySkipped,
+    before: Before,
+}
+
+/// What there was of the search when the present [component](super::components) began.
+#[derive(Debug, Default)]
+struct Before {
+    jumps: u64,
+    stretches: u64,
+    audited: u64,
+    packet_hops: u64,
+    errors: usize,
+    means: usize,
+    /// The longest time that was skipped in any, and why one was stopped.
+    time: Time,
+    stopped: Option<String>,
 }
 
 impl Search {
@@ -241,7 +256,28 @@ impl Search {
             means: Vec::new(),
             failure: None,
             skipped: SteadySkipped { max_error: config.max_error, ..SteadySkipped::default() },
+            before: Before::default(),
         }
+    }
+
+    /// Another component begins, at the beginning of time.
+    pub(super) fn begin_component(&mut self) {
+        let SteadySkipped { stretches, jumps, time, packet_hops, audited, ref mut stopped, .. } =
+            self.skipped;
+        self.before = Before {
+            jumps,
+            stretches,
+            audited,
+            packet_hops,
+            errors: self.errors.len(),
+            means: self.means.len(),
+            time: self.before.time.max(time),
+            stopped: self.before.stopped.take().or_else(|| stopped.take()),
+        };
+        self.skipped.time = Time::ZERO;
+        (self.spent, self.doublings, self.tries, self.failures) = (0, 0, 0, 0);
+        (self.trusted, self.idle_since) = (Time::ZERO, None);
+        self.begin_anew(Time::ZERO);
     }
 
     /// What the run reports of it in the end.
@@ -262,6 +298,8 @@ impl Search {
         let of_rank =
             |share: f64| self.errors.get(((count as f64 * share).ceil() as usize).saturating_sub(1));
         Ok(SteadySkipped {
+            time: self.skipped.time.max(self.before.time),
+            stopped: self.before.stopped.or(self.skipped.stopped),
             audited_flows: count as u64,
             error_mean: (count > 0).then(|| self.errors.iter().sum::<f64>() / count as f64),
             error_plus_minus: Estimate::of(&self.means).and_then(|estimate| estimate.plus_minus),
@@ -279,7 +317,7 @@ impl Search {
     }
 
     fn has_credit(&self, session: &Session<World>) -> bool {
-        let skipped = self.skipped.packet_hops;
+        let skipped = self.skipped.packet_hops - self.before.packet_hops;
         self.spent < CREDIT + session.messages() / SHARE + skipped / SHARE_OF_SKIPPED
     }
 
@@ -436,12 +474,13 @@ impl Search {
             self.means.push(mean);
             return self.errors.extend(errors);
         }
-        if self.skipped.jumps == 0 && self.failures < MOST_FAILURES {
+        if self.skipped.jumps == self.before.jumps && self.failures < MOST_FAILURES {
             // Nothing depends on it yet: longer windows may tell more.
             self.failures += 1;
-            (self.trusted, self.skipped.stretches, self.skipped.audited) = (Time::ZERO, 0, 0);
-            self.errors.clear();
-            self.means.clear();
+            self.trusted = Time::ZERO;
+            (self.skipped.stretches, self.skipped.audited) = (self.before.stretches, self.before.audited);
+            self.errors.truncate(self.before.errors);
+            self.means.truncate(self.before.means);
             return self.lengthen();
         }
         self.errors.extend(errors);

@@ -133,6 +133,12 @@ impl Server {
         })
     }
 
+    /// As [a node](crate::node::Node::end_component).
+    pub(crate) fn end_component(&mut self, ahead: Time) {
+        self.last_event += ahead;
+        self.nics.iter_mut().for_each(|nic| nic.host.last_event += ahead);
+    }
+
     /// What it has to do.
     pub(crate) fn work(&self) -> &HostWork {
         &self.work

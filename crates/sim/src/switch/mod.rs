@@ -43,7 +43,7 @@ pub(crate) struct Switch {
     pub(crate) gap_monitor: Option<Box<GapMonitor>>,
     /// Last time a packet came.
     pub(crate) last_event: Time,
-    /// The same before time last [began again](Self::begin_again).
+    /// The same in components that have [ended](Self::end_component).
     pub(crate) last_event_before: Time,
 }
 
@@ -91,14 +91,14 @@ impl Switch {
         protocols.buffered()
     }
 
-    /// Time begins once more, and all packets that have come are gone.
-    pub(crate) fn begin_again(&mut self) {
+    /// As [a node](crate::node::Node::end_component): all packets that have come are gone.
+    pub(crate) fn end_component(&mut self, ahead: Time) {
         self.ports.begin_again();
-        self.last_event_before = self.last_event();
+        self.last_event_before = self.last_event_before.max(self.last_event + ahead);
         self.last_event = Time::ZERO;
     }
 
-    /// Last time a packet came, however often time began again.
+    /// Last time a packet came, in any component.
     pub(crate) fn last_event(&self) -> Time {
         self.last_event.max(self.last_event_before)
     }
