@@ -39,6 +39,19 @@ pub(crate) struct PendingEvents<P> {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SlotInboxes(usize);
 
+impl SlotInboxes {
+    /// How far behind others they lie; round the ring if they lie before those.
+    pub(crate) fn after(self, others: SlotInboxes) -> usize {
+        self.0.wrapping_sub(others.0)
+    }
+
+    /// Those that lie [so far behind](Self::after).
+    #[inline(always)]
+    pub(crate) fn ahead(self, distance: usize) -> Self {
+        SlotInboxes(self.0.wrapping_add(distance))
+    }
+}
+
 /// What is still to be prefetched of the inbox of the next batch.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct PrefetchCursor {

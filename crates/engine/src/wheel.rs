@@ -43,6 +43,10 @@ struct WindowCursor {
     open_length_to_all: u64,
     /// Its inboxes.
     open_inboxes: SlotInboxes,
+    /// The length of that window and the next one of its side if messages may be put into both at once and this is the only partition; else no more than [`Self::open_length_to_all`].
+    both_length_to_all: u64,
+    /// From the inboxes of the open window to those of that one.
+    next_after_open: usize,
     /// The next window of the running nodes' own side, the first one for their timers.
     own: u64,
     /// Its first instant.
@@ -138,14 +142,21 @@ impl<P: Copy + Default> Wheel<P> {
         if self.is_open(at) { Some(self.cursor.open_inboxes) } else { self.later_inboxes(at) }
     }
 
-    /// The same, whatever its node, if there is one partition only and the window is [open](Self::is_open).
+    /// The same, whatever its node, if there is one partition only and the window is [open](Self::is_open) or the next one of its side.
     #[inline(always)]
     pub(crate) fn open_inboxes_to_all(&self, at: Time) -> Option<SlotInboxes> {
-        let is_open = at.0.wrapping_sub(self.cursor.opens.0) < self.cursor.open_length_to_all;
-        is_open.then_some(self.cursor.open_inboxes)
+        let cursor = &self.cursor;
+        let distance = at.0.wrapping_sub(cursor.opens.0);
+        if distance < cursor.open_length_to_all {
+            return Some(cursor.open_inboxes);
+        }
+        // Where windows are as long as one lookahead, a fifth of all messages go there.
+        (distance < cursor.both_length_to_all).then(|| cursor.open_inboxes.ahead(cursor.next_after_open))
     }
 
     /// [`Self::inboxes_at`] for any window. A call with nothing but an instant, as the message is to be made in its place: nearly every message passes here or does not, and is not to be copied twice.
+    // Rare where there is one partition, and said to be: what sends keeps more in registers.
+    #[cold]
     #[inline(never)]
     pub(crate) fn later_inboxes(&self, at: Time) -> Option<SlotInboxes> {
         // What is too early has a large distance here, too.
@@ -169,6 +180,7 @@ impl<P: Copy + Default> Wheel<P> {
     }
 
     /// [`Self::insert`] beyond the ring.
+    #[cold]
     #[inline(never)]
     pub(crate) fn insert_far(&mut self, event: Event<P>) {
         self.check_open(event.at);
@@ -294,13 +306,19 @@ impl<P: Copy + Default> Wheel<P> {
     /// Where messages go as long as `open` is the first window that is open to them.
     fn cursor_at(&self, open: u64, near: u64) -> WindowCursor {
         let opens = self.windows.start(open);
-        let open_length = if near > 0 { self.windows.end(open).0 - opens.0 } else { 0 };
+        let next = self.windows.after(open, 1);
+        let length_to = |last: u64| self.windows.end(last).0 - opens.0;
+        let open_length = if near > 0 { length_to(open) } else { 0 };
+        let both_length = if near > 1 { length_to(next) } else { open_length };
+        let open_inboxes = self.inboxes.slot(self.slot(open));
         WindowCursor {
             open,
             opens,
             open_length,
             open_length_to_all: if self.is_only { open_length } else { 0 },
-            open_inboxes: self.inboxes.slot(self.slot(open)),
+            open_inboxes,
+            both_length_to_all: if self.is_only { both_length } else { 0 },
+            next_after_open: self.inboxes.slot(self.slot(next)).after(open_inboxes),
             near,
             ..WindowCursor::default()
         }

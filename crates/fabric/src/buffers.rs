@@ -361,14 +361,14 @@ impl Buffers {
         }
     }
 
-    /// A data packet leaves at `at` through a port and data queue, and with that the input buffer of the port and data queue `from` which it came, if its port is not [`NO_INGRESS`]: it is
-    /// paid for downstream, and its room will go back to the upstream port, or ends that port's pause unless it only [`passes`](Self::charge).
+    /// A data packet leaves through a port and data queue, and with that the input buffer of the port and data queue `from` which it came, if its port is not [`NO_INGRESS`]: it is
+    /// paid for downstream, after [its room has been noted](Self::note_left) under credits, or ends the upstream port's pause unless it only [`passes`](Self::charge).
     // No `Option`, which would be made for packets that only pass, too.
     #[inline(always)]
     pub(crate) fn on_departure(
         &mut self,
         known: Option<Accounting>,
-        (at, size): (Time, u16),
+        size: u16,
         passes: bool,
         (ingress, queue): (u16, usize),
         to: (u16, usize),
@@ -376,9 +376,6 @@ impl Buffers {
         if may_be(Accounting::Credits, known)
             && let Buffers::Credits(accounts) = self
         {
-            if ingress != NO_INGRESS {
-                accounts.returns.note(ingress, queue, at, u32::from(size));
-            }
             let ((port, queue), packet) = (to, accounts.packet);
             let credits = accounts.of(port, queue);
             *credits -= u32::from(size);
@@ -399,6 +396,22 @@ impl Buffers {
             false
         };
         if resumes { Effect::Resumes(ingress) } else { Effect::None }
+    }
+
+    /// A packet leaves the input buffer of a port and data queue at `at`, whether its channel takes it or a fault does: under credits its room will go back. That is noted before it is sent, which writes over where it came from.
+    #[inline(always)]
+    pub(crate) fn note_left(
+        &mut self,
+        known: Option<Accounting>,
+        (at, size): (Time, u16),
+        (ingress, queue): (u16, usize),
+    ) {
+        if may_be(Accounting::Credits, known)
+            && let Buffers::Credits(accounts) = self
+            && ingress != NO_INGRESS
+        {
+            accounts.returns.note(ingress, queue, at, u32::from(size));
+        }
     }
 
     /// A packet leaves the input buffer of a port and data queue at `at` without going on, as a fault takes it.
@@ -424,6 +437,13 @@ impl Buffers {
             Buffers::Credits(accounts) => Some(accounts),
             _ => None,
         }
+    }
+
+    /// Whether a queue that a credit is for will not [run out](Effect::OutOfCredit) by sending this many bytes, even without the credit.
+    #[inline(always)]
+    pub(crate) fn suffice(&mut self, credit: Credit, bytes: u64) -> bool {
+        let Buffers::Credits(accounts) = self else { return false };
+        u64::from(*accounts.of(credit.port, credit.queue.into())) >= u64::from(accounts.packet) + bytes
     }
 
     /// A credit has come back. Returns whether the queue, paused before, may go on.
@@ -798,11 +818,11 @@ mod tests {
             let fits = [true, true, false, true].map(|passes| buffers.charge(None, (0, 0), (600, 1), passes));
             assert_eq!(fits, [Charge::Fits, Charge::Fits, Charge::Fits, Charge::ReachesThreshold]);
             // It leaves the account as it was, and another packet of 400 fits.
-            assert_eq!(buffers.on_departure(None, (Time(9), 600), true, (0, 0), (1, 0)), Effect::None);
+            assert_eq!(buffers.on_departure(None, 600, true, (0, 0), (1, 0)), Effect::None);
             assert_eq!(buffers.charge(None, (0, 0), (400, 1), false), Charge::Fits);
             assert_eq!(buffers.charge(None, (0, 0), (200, 1), false), Charge::ReachesThreshold);
             // One that has been counted makes room.
-            assert_eq!(buffers.on_departure(None, (Time(9), 600), false, (0, 0), (1, 0)), Effect::None);
+            assert_eq!(buffers.on_departure(None, 600, false, (0, 0), (1, 0)), Effect::None);
             assert_eq!(buffers.charge(None, (0, 0), (200, 1), false), Charge::Fits);
         }
     }

@@ -145,6 +145,7 @@ pub struct Trail(u16);
 
 impl Trail {
     const VC_BITS: u32 = 5;
+    /// One more than the virtual channel; none is 0.
     const VC: u16 = (1 << Trail::VC_BITS) - 1;
 
     /// Most channels that are counted. Before a run it is made sure that no route has more.
@@ -156,7 +157,7 @@ impl Trail {
     /// The trail of a packet that has crossed this number of channels.
     #[must_use]
     pub const fn after(hops: u16) -> Self {
-        Trail(hops << Trail::VC_BITS | Trail::VC)
+        Trail(hops << Trail::VC_BITS)
     }
 
     /// Data: channels crossed so far. ACK: hops of the packet it acknowledges.
@@ -174,22 +175,27 @@ impl Trail {
     /// Virtual channel by which the packet came; none where it began.
     #[inline(always)]
     pub const fn vc(self) -> Option<u8> {
-        let vc = self.0 & Trail::VC;
-        if vc == Trail::VC { None } else { Some(vc as u8) }
+        ((self.0 & Trail::VC) as u8).checked_sub(1)
+    }
+
+    /// That virtual channel, or the first one where the packet began.
+    #[inline(always)]
+    pub(crate) const fn vc_or_first(self) -> u8 {
+        ((self.0 & Trail::VC) as u8).saturating_sub(1)
     }
 
     /// The same by another virtual channel, of which there are fewer than 31.
     #[inline(always)]
     #[must_use]
     pub const fn by(self, vc: u8) -> Self {
-        Trail(self.0 & !Trail::VC | vc as u16)
+        Trail(self.0 & !Trail::VC | (vc + 1) as u16)
     }
 
     /// The same of a packet that begins here, in answer.
     #[inline(always)]
     #[must_use]
     pub const fn fresh(self) -> Self {
-        Trail(self.0 | Trail::VC)
+        Trail(self.0 & !Trail::VC)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A credit per packet would be an event per packet. Hardware gathers them, and so does this: a buffer's credits go back once a batch of
 //! bytes has left it. When that is depends on the order in which packets leave, and ports are advanced one by one; so departures
-//! are noted in order of time, buffer by buffer, and looked at when all ports have reached the same instant.
+//! are noted, and looked at in order of time when all ports have reached the same instant.
 
 use netloom_units::Time;
 use netloom_units::recurrence::{Recur, Walk};
@@ -13,40 +13,51 @@ pub(crate) struct Returns {
     queues: usize,
     /// Bytes that go back at once, at least.
     batch: u32,
-    /// Per input port and queue.
-    accounts: Vec<Account>,
-    /// What has left since ports were last at one instant.
+    /// Per input port and queue, the bytes that had left and not gone back when ports were last at one instant.
+    owed: Vec<u32>,
+    /// What has left since.
     left: Vec<Left>,
-    /// One bit per account: something is noted.
-    noted: Vec<u64>,
+    /// Per input port, when the last of what has been put in order left it.
+    last: Vec<Time>,
     /// Ports whose links are cut, to which nothing goes back.
     cut: Vec<u16>,
 }
 
-const NONE: u32 = u32::MAX;
-
-/// Departures up to which those that have been given back are kept among the others.
-const MOST_NOTED: usize = 1024;
-
-/// Bytes that have left a buffer and not gone back.
-#[derive(Clone, Copy, Debug)]
-struct Account {
-    /// Those that had left when ports were last at one instant.
-    owed: u32,
-    /// The places of what has left since, in order of time.
-    first: u32,
-    last: u32,
-    /// Of which buffer: its input port and queue.
-    ingress: u16,
-    queue: u8,
-}
-
-/// What has left a buffer: when, how much, and the place of what left after it.
-#[derive(Clone, Copy, Debug)]
+/// What has left a buffer: when, which one, and how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Left {
     at: Time,
+    ingress: u16,
+    queue: u8,
     bytes: u32,
-    next: u32,
+}
+
+impl Left {
+    /// Whether both have left one buffer in one instant.
+    #[inline(always)]
+    fn is_with(self, other: Left) -> bool {
+        (self.at, self.ingress, self.queue) == (other.at, other.ingress, other.queue)
+    }
+}
+
+/// Puts the last one in its place among those before it that have left the same port, which are in order: beside one of the same instant if there is one, and otherwise just before the first that comes after it.
+#[inline(never)]
+fn insert(left: &mut [Left]) {
+    let Some((&mut one, before)) = left.split_last_mut() else { return };
+    let end = before.len();
+    let mut place = end;
+    for (index, other) in before.iter().enumerate().rev().filter(|(_, other)| other.ingress == one.ingress) {
+        if *other > one {
+            place = index;
+            continue;
+        }
+        if other.at == one.at {
+            place = index + 1;
+        }
+        break;
+    }
+    left.copy_within(place..end, place + 1);
+    left[place] = one;
 }
 
 /// Whether the link of a port is among those that are cut, of which there are nearly always none.
@@ -55,31 +66,17 @@ fn is_cut(cut: &[u16], port: u16) -> bool {
     !cut.is_empty() && cut.contains(&port)
 }
 
-impl Account {
-    /// What has left since ports were last at one instant.
-    fn since(self, left: &[Left]) -> impl Iterator<Item = &Left> {
-        let step = |place: u32| left.get(place as usize);
-        std::iter::successors(step(self.first), move |one| step(one.next))
-    }
-
-    /// Bytes that have left since.
-    fn noted(self, left: &[Left]) -> u32 {
-        self.since(left).map(|one| one.bytes).sum()
-    }
-}
-
 impl Recur for Returns {
     fn recur(&mut self, walk: &mut Walk) {
-        let Returns { queues: _, batch: _, accounts, left, noted: _, cut } = self;
-        for account in accounts {
-            walk.exact(account.owed);
-            walk.count(account.since(left).count());
-            let mut place = account.first;
-            while let Some(Left { at, bytes, next }) = left.get_mut(place as usize) {
-                walk.time(at);
-                walk.exact(*bytes);
-                place = *next;
-            }
+        let Returns { queues: _, batch: _, owed, left, last: _, cut } = self;
+        owed.iter().for_each(|&bytes| walk.exact(bytes));
+        left.sort_unstable();
+        walk.count(left.len());
+        for Left { at, ingress, queue, bytes } in left {
+            walk.time(at);
+            walk.exact(*ingress);
+            walk.exact(*queue);
+            walk.exact(*bytes);
         }
         if !cut.is_empty() {
             walk.pass_over();
@@ -89,19 +86,9 @@ impl Recur for Returns {
 
 impl Returns {
     /// Nothing is owed yet. `batch` must leave room for a packet in the buffer, or a sender may wait for ever.
-    #[expect(clippy::cast_possible_truncation, reason = "accounts are numbered by port and queue")]
     pub(crate) fn new(ports: usize, queues: usize, batch: u32) -> Self {
-        let of_ports = (0..ports).flat_map(|ingress| (0..queues).map(move |queue| (ingress, queue)));
-        let account = |(ingress, queue): (usize, usize)| Account {
-            owed: 0,
-            first: NONE,
-            last: NONE,
-            ingress: ingress as u16,
-            queue: queue as u8,
-        };
-        let accounts: Vec<Account> = of_ports.map(account).collect();
-        let noted = vec![0; accounts.len().div_ceil(64)];
-        Returns { queues, batch, accounts, left: Vec::new(), noted, cut: Vec::new() }
+        let (owed, last) = (vec![0; ports * queues], vec![Time::ZERO; ports]);
+        Returns { queues, batch, owed, left: Vec::new(), last, cut: Vec::new() }
     }
 
     /// The link of an input port is cut, and all before has been given back: nothing more is until it is repaired. `rooms`: the bytes that each queue's
@@ -109,10 +96,10 @@ impl Returns {
     #[cold]
     pub(crate) fn cut(&mut self, ingress: u16, rooms: impl Iterator<Item = u32>) {
         self.cut.push(ingress);
-        let first = usize::from(ingress) * self.queues;
-        for (account, room) in self.accounts[first..].iter_mut().zip(rooms) {
+        for (queue, room) in rooms.take(self.queues).enumerate() {
             // What has been noted at this very instant comes on top.
-            account.owed = room - account.noted(&self.left);
+            let noted = self.noted(ingress, queue);
+            self.owed[usize::from(ingress) * self.queues + queue] = room - noted;
         }
     }
 
@@ -121,36 +108,23 @@ impl Returns {
     pub(crate) fn restore(&mut self, ingress: u16) -> Vec<u32> {
         self.cut.retain(|&port| port != ingress);
         let first = usize::from(ingress) * self.queues;
-        let accounts = &mut self.accounts[first..first + self.queues];
-        accounts.iter_mut().map(|account| std::mem::take(&mut account.owed)).collect()
+        self.owed[first..first + self.queues].iter_mut().map(std::mem::take).collect()
     }
 
     /// A packet leaves the buffer of an input port and queue at `at`.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "far fewer packets leave a node in a window")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a port has at most 31 queues: FlowControl::most_vcs"
+    )]
     pub(crate) fn note(&mut self, ingress: u16, queue: usize, at: Time, bytes: u32) {
-        let Returns { queues, accounts, left, noted, .. } = self;
-        let (index, place) = (usize::from(ingress) * *queues + queue, left.len() as u32);
-        left.push(Left { at, bytes, next: NONE });
-        let account = &mut accounts[index];
-        if account.first == NONE {
-            (account.first, account.last) = (place, place);
-            noted[index / 64] |= 1 << (index % 64);
-            return;
-        }
-        let last = &mut left[account.last as usize];
-        if last.at <= at {
-            last.next = place;
-            account.last = place;
-        } else {
-            insert(account, left, place);
-        }
+        self.left.push(Left { at, ingress, queue: queue as u8, bytes });
     }
 
     /// A packet leaves a buffer whose packets leave in order: what goes back at once, if anything does.
     #[inline]
     pub(crate) fn take(&mut self, ingress: u16, queue: usize, bytes: u32) -> Option<u32> {
-        let Account { owed, .. } = &mut self.accounts[usize::from(ingress) * self.queues + queue];
+        let owed = &mut self.owed[usize::from(ingress) * self.queues + queue];
         *owed += bytes;
         (*owed >= self.batch && !is_cut(&self.cut, ingress)).then(|| std::mem::take(owed))
     }
@@ -161,80 +135,57 @@ impl Returns {
         !self.left.is_empty()
     }
 
-    /// All ports have started everything before `until`: gives back the batches that are full by then, account by account, in order of time.
+    /// All ports have started everything before `until`: gives back the batches that are full by then, those of each input port in order of time.
+    #[inline(always)]
     pub(crate) fn give_back(&mut self, until: Time, mut credit: impl FnMut(u16, u8, Time, u32)) {
-        let Returns { queues: _, batch, accounts, left, noted, cut } = self;
-        let mut is_rest = false;
-        for (word, noted) in noted.iter_mut().enumerate() {
-            let mut bits = *noted;
-            while bits != 0 {
-                let index = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let account = &mut accounts[index];
-                let mut place = account.first;
-                while let Some(&Left { at, bytes, next }) = left.get(place as usize)
-                    && at < until
-                {
-                    place = next;
-                    account.owed += bytes;
-                    // What leaves in one instant goes back together.
-                    if account.owed >= *batch && left.get(next as usize).is_none_or(|next| next.at != at) {
-                        let Account { ingress, queue, .. } = *account;
-                        if !is_cut(cut, ingress) {
-                            credit(ingress, queue, at, std::mem::take(&mut account.owed));
-                        }
-                    }
-                }
-                account.first = place;
-                match place {
-                    NONE => *noted &= !(1 << (index % 64)),
-                    _ => is_rest = true,
-                }
+        self.order();
+        let Returns { queues, batch, owed, left, cut, .. } = self;
+        let mut kept = 0;
+        for number in 0..left.len() {
+            let one = left[number];
+            let Left { at, ingress, queue, bytes } = one;
+            if at >= until {
+                left[kept] = one;
+                kept += 1;
+                continue;
+            }
+            let owed = &mut owed[usize::from(ingress) * *queues + usize::from(queue)];
+            *owed += bytes;
+            // What leaves in one instant goes back together.
+            if *owed >= *batch
+                && !left.get(number + 1).is_some_and(|next| next.is_with(one))
+                && !is_cut(cut, ingress)
+            {
+                credit(ingress, queue, at, std::mem::take(owed));
             }
         }
-        if !is_rest {
-            left.clear();
-        } else if left.len() > MOST_NOTED {
-            self.compact();
+        left.truncate(kept);
+    }
+
+    /// Puts what has left in order, port by port: what has left one in an instant stands side by side.
+    #[inline(always)]
+    fn order(&mut self) {
+        for number in 0..self.left.len() {
+            let Left { at, ingress, .. } = self.left[number];
+            let last = &mut self.last[usize::from(ingress)];
+            if at > *last {
+                *last = at;
+            } else {
+                insert(&mut self.left[..=number]);
+            }
         }
     }
 
-    /// Forgets the departures that have been given back. Where ports go in step, something always leaves at the very instant up to which all is given back, and there is never nothing left.
-    #[cold]
-    #[expect(clippy::cast_possible_truncation, reason = "as in `note`")]
-    fn compact(&mut self) {
-        let all = std::mem::take(&mut self.left);
-        for account in self.accounts.iter_mut().filter(|account| account.first != NONE) {
-            let first = self.left.len() as u32;
-            for one in account.since(&all) {
-                let next = self.left.len() as u32 + 1;
-                self.left.push(Left { next, ..*one });
-            }
-            (account.first, account.last) = (first, self.left.len() as u32 - 1);
-            self.left[account.last as usize].next = NONE;
-        }
+    /// Bytes that have left a buffer since ports were last at one instant.
+    fn noted(&self, ingress: u16, queue: usize) -> u32 {
+        let of_buffer = |one: &&Left| one.ingress == ingress && usize::from(one.queue) == queue;
+        self.left.iter().filter(of_buffer).map(|one| one.bytes).sum()
     }
 
     /// Bytes that have left a buffer and not gone back.
     pub(crate) fn owed(&self, ingress: u16, queue: usize) -> u64 {
-        let account = self.accounts[usize::from(ingress) * self.queues + queue];
-        u64::from(account.owed) + u64::from(account.noted(&self.left))
-    }
-}
-
-/// Puts what has left earlier than the last of its account in its place among what has left since ports were last at one instant.
-#[inline(never)]
-fn insert(account: &mut Account, left: &mut [Left], place: u32) {
-    let at = left[place as usize].at;
-    let (mut before, mut behind) = (NONE, account.first);
-    // The last one is later.
-    while left[behind as usize].at <= at {
-        (before, behind) = (behind, left[behind as usize].next);
-    }
-    left[place as usize].next = behind;
-    match left.get_mut(before as usize) {
-        Some(before) => before.next = place,
-        None => account.first = place,
+        let owed = self.owed[usize::from(ingress) * self.queues + queue];
+        u64::from(owed) + u64::from(self.noted(ingress, queue))
     }
 }
 
@@ -282,7 +233,7 @@ mod tests {
             returns.note(u16::from(at % 2 == 1), 0, Time(at), 100);
             returns.give_back(Time(at), |_, _, _, bytes| given += u64::from(bytes));
         }
-        assert!(returns.left.len() <= MOST_NOTED + 1, "{}", returns.left.len());
+        assert!(returns.left.len() <= 1, "{}", returns.left.len());
         assert_eq!(given + returns.owed(0, 0) + returns.owed(1, 0), 100 * 100_000);
         assert!(given > 100 * 99_000);
     }

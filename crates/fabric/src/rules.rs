@@ -510,7 +510,7 @@ impl Rules {
         if self.has_one_data_queue {
             return 0;
         }
-        let vc = packet.trail.vc().unwrap_or(0);
+        let vc = packet.trail.vc_or_first();
         usize::from(self.queue_of_class[usize::from(packet.flags.class())] + vc) - DATA
     }
 

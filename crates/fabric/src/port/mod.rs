@@ -616,6 +616,8 @@ impl Port {
     }
 
     /// Flow control pauses queues, given as bits.
+    // Rare, and said to be: where a packet is sent more is kept in registers.
+    #[cold]
     #[inline(never)]
     pub(crate) fn pause(&mut self, queues: u32, now: Time, is_host: bool) {
         self.paused |= queues;

@@ -94,7 +94,7 @@ impl Credit {
     pub fn from_packet(packet: &Packet) -> Credit {
         Credit {
             port: packet.ingress,
-            queue: packet.trail.vc().unwrap_or(0),
+            queue: packet.trail.vc_or_first(),
             bytes: packet.number_of(&[PacketKind::Credit, PacketKind::Missed]),
         }
     }

@@ -40,7 +40,13 @@ impl Ports {
 
     /// [`Self::advance_port`] under flow control, by code for what is known.
     #[inline(always)]
-    fn advance_port_lossless(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
+    pub(super) fn advance_port_lossless(
+        &mut self,
+        port: u16,
+        until: Time,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) {
         match self.known {
             KnownOfPorts::PlainCredits => self.advance_known::<PlainCredits>(port, until, rules, wire),
             KnownOfPorts::CreditsOfChannels => {
@@ -86,13 +92,31 @@ impl Ports {
     )]
     pub fn advance(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) -> Option<Time> {
         self.settle(until, rules, wire);
+        let next = match self.known {
+            KnownOfPorts::PlainCredits => self.advance_waiting_known::<PlainCredits>(until, rules, wire),
+            KnownOfPorts::CreditsOfChannels => {
+                self.advance_waiting_known::<CreditsOfChannels>(until, rules, wire)
+            }
+            KnownOfPorts::Nothing => {
+                self.advance_waiting(|ports, index| ports.advance_port(index as u16, until, rules, wire))
+            }
+        };
+        if rules.is_lossless && self.buffers.accounts().is_some_and(|accounts| accounts.returns.is_due()) {
+            self.return_credits(until, wire);
+        }
+        (next != Time::MAX).then_some(next)
+    }
+
+    /// Advances every port at which something may be ready to go, each by a call of `advance`; returns when the next transmission will begin.
+    #[inline(always)]
+    fn advance_waiting(&mut self, mut advance: impl FnMut(&mut Self, usize)) -> Time {
         let mut next = Time::MAX;
         for word in 0..self.waiting.len() {
             let mut bits = self.waiting[word];
             while bits != 0 {
                 let index = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                self.advance_port(index as u16, until, rules, wire);
+                advance(self, index);
                 let state = &self.ports[index];
                 if state.ready() != 0 {
                     next = next.min(state.free_at);
@@ -101,10 +125,21 @@ impl Ports {
                 }
             }
         }
-        if rules.is_lossless && self.buffers.accounts().is_some_and(|accounts| accounts.returns.is_due()) {
-            self.return_credits(until, wire);
-        }
-        (next != Time::MAX).then_some(next)
+        next
+    }
+
+    /// [`Self::advance_waiting`] by code for what is known, without a call for each port.
+    #[inline(never)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
+    fn advance_waiting_known<K: Known>(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) -> Time {
+        self.advance_waiting(|ports, index| {
+            let mut output = ports.output(index as u16, true, At::new(until, rules, wire));
+            output.transmitter.know::<K>();
+            output.start_all_before(until);
+        })
     }
 
     /// Prefetches all ports and where their queues are.

@@ -429,9 +429,12 @@ impl Ports {
         output.transmitter.know::<K>();
         output.start_all_before(now);
         let queue = usize::from(to.queue());
-        let fate = match K::HANDS_ON_EARLY {
-            true => output.enqueue(&Lossless::<true> { is_alone }, packet, queue, random),
-            false => output.enqueue(&Lossless::<false> { is_alone }, packet, queue, random),
+        debug_assert!(queue != LINK && (!K::HAS_PLAIN_QUEUES || queue <= DATA));
+        // What is known of a packet's queue is known to all that follows.
+        let fate = match K::HAS_PLAIN_QUEUES || K::HAS_CHANNELS {
+            true if queue < DATA => output.enqueue_known::<K>(is_alone, packet, CONTROL, random),
+            true if K::HAS_PLAIN_QUEUES => output.enqueue_known::<K>(is_alone, packet, DATA, random),
+            _ => output.enqueue_known::<K>(is_alone, packet, queue, random),
         };
         if let Some(fate) = fate {
             return fate;
@@ -555,6 +558,21 @@ impl<W: Wire> Output<'_, W> {
                 Some(Fate::Queued)
             }
             Err(fate) => Some(fate),
+        }
+    }
+
+    /// [`Self::enqueue`] at a switch with flow control where nothing that happens at a port concerns another one.
+    #[inline(always)]
+    fn enqueue_known<K: Known>(
+        &mut self,
+        is_alone: bool,
+        packet: &mut Packet,
+        queue: usize,
+        random: &mut impl Rng,
+    ) -> Option<Fate> {
+        match K::HANDS_ON_EARLY {
+            true => self.enqueue(&Lossless::<true> { is_alone }, packet, queue, random),
+            false => self.enqueue(&Lossless::<false> { is_alone }, packet, queue, random),
         }
     }
 

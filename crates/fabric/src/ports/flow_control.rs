@@ -82,6 +82,18 @@ impl Ports {
         }
     }
 
+    /// [`Self::on_credit`] where no port concerns another. What its port has begun before it came is not looked at as long as the queue cannot have run out of credit meanwhile.
+    #[inline(always)]
+    pub fn on_credit_apart(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        let state = &self.ports[usize::from(credit.port)];
+        if state.ready() != 0 && state.free_at < now && !self.buffers.suffice(credit, state.queued) {
+            self.advance_port_lossless(credit.port, now, rules, wire);
+        }
+        if self.buffers.earn(credit) {
+            self.go_on(credit.port, 1 << (usize::from(credit.queue) + DATA), now);
+        }
+    }
+
     /// A packet ends here and leaves its input at once: credits go back. All ports are at `now`, or are a host's.
     #[inline(always)]
     pub fn absorb(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
@@ -120,6 +132,13 @@ impl Ports {
     #[inline(never)]
     pub(super) fn resume(&mut self, port: u16, queues: u32, now: Time) {
         self.look_again(now);
+        self.go_on(port, queues, now);
+        self.note_departure(port.into());
+    }
+
+    /// [`Self::resume`] where no port concerns another.
+    #[inline(never)]
+    fn go_on(&mut self, port: u16, queues: u32, now: Time) {
         let index = usize::from(port);
         let state = &mut self.ports[index];
         if state.ready() == 0 {
@@ -130,7 +149,6 @@ impl Ports {
         if state.ready() != 0 {
             self.waiting[index / 64] |= 1 << (index % 64);
         }
-        self.note_departure(index);
     }
 
     /// Whether some queue of a port may not send.

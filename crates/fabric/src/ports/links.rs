@@ -201,11 +201,12 @@ pub(super) fn lose(
         if is_host {
             port.pass(packet, start);
         }
-        let is_held = from.0 != NO_INGRESS && (!passes || buffers.accounts().is_some());
+        // Under credits its room has been noted.
+        let is_held = from.0 != NO_INGRESS && !passes && buffers.accounts().is_none();
         return if is_held { buffers.leave(start, packet.size, from) } else { Effect::None };
     }
     let to = (index as u16, queue - DATA);
-    let effect = buffers.on_departure(None, (start, packet.size), passes, from, to);
+    let effect = buffers.on_departure(None, packet.size, passes, from, to);
     let missed = port.faults_mut().and_then(|faults| faults.missed.take());
     if let (Some(arrival), Some(_)) = (missed, buffers.accounts()) {
         let room = Credit { port: port.peer, queue: (queue - DATA) as u8, bytes: u32::from(packet.size) };

@@ -37,9 +37,18 @@ impl Ports {
         &self.ports[usize::from(port)]
     }
 
+    // It goes on to functions that save registers, and saves none itself.
     #[inline(never)]
     fn advance_to_look(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) {
-        self.advance_port(port, now, rules, wire);
+        match rules.is_lossless {
+            true => self.advance_under_flow_control(port, now, rules, wire),
+            false => self.advance_lossy(port, now, rules, wire),
+        }
+    }
+
+    #[inline(never)]
+    fn advance_lossy(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        self.output(port, false, At::new(now, rules, wire)).start_all_before(now);
     }
 
     /// The rate of a port's channel, as of the last advance.

@@ -202,6 +202,7 @@ impl<W: Wire> Transmitter<'_, W> {
         let mut from = (NO_INGRESS, 0);
         if !self.is_host {
             from = (packet.ingress, self.queue_in(packet));
+            self.buffers.note_left(self.accounting, (at, size), from);
             let vc = match (self.has_plain_queues, self.has_channels) {
                 (true, _) => 0,
                 (_, true) => (queue - DATA) as u8,
@@ -214,7 +215,7 @@ impl<W: Wire> Transmitter<'_, W> {
             return links::lose(self.again(), packet, passes, (queue, at, from));
         }
         let to = (self.index as u16, queue - DATA);
-        let effect = self.buffers.on_departure(self.accounting, (at, size), passes, from, to);
+        let effect = self.buffers.on_departure(self.accounting, size, passes, from, to);
         if effect == Effect::OutOfCredit {
             self.port.pause(1 << queue, at, self.is_host);
             return Effect::None;
@@ -233,7 +234,7 @@ impl<W: Wire> Transmitter<'_, W> {
     pub(super) fn queue_in(&self, packet: &Packet) -> usize {
         match (self.has_plain_queues, self.has_channels) {
             (true, _) => 0,
-            (_, true) => usize::from(packet.trail.vc().unwrap_or(0)),
+            (_, true) => usize::from(packet.trail.vc_or_first()),
             _ => self.at.rules.queue_in(packet),
         }
     }

@@ -32,6 +32,11 @@ pub struct OnDetours<'a> {
 }
 
 impl OnDetours<'_> {
+    /// Whether this switch decides on some of these packets.
+    pub fn may_decide(&self) -> bool {
+        self.again.is_some()
+    }
+
     /// The hop of a data packet behind its first switch between two hosts, given its tag and [what a hash sees](Header::seen_by_hash) of it; none if this switch decides.
     #[inline(always)]
     pub fn hop(
@@ -40,15 +45,22 @@ impl OnDetours<'_> {
         tag: u32,
         seen: impl FnOnce() -> [u64; 2],
     ) -> Option<Hop> {
-        let OnDetours { path_selector, forwarding, here, part, again } = self;
-        let tag = Tag::from_bits(tag);
-        let decides_again =
-            |again: &Alternatives| again.is_decided_again(forwarding.table(), *here, (src, dst), tag);
+        let OnDetours { forwarding, here, again, .. } = self;
+        let decides_again = |again: &Alternatives| {
+            again.is_decided_again(forwarding.table(), *here, (src, dst), Tag::from_bits(tag))
+        };
         if again.is_some_and(decides_again) {
             return None;
         }
-        let (ports, tag) = part.of((src, dst), tag);
-        Some(Hop { port: one_of(ports, |count| path_selector.position_of_hash(seen(), count)), tag })
+        Some(self.undecided_hop((src, dst), tag, seen))
+    }
+
+    /// [`Self::hop`] where this switch does not decide.
+    #[inline(always)]
+    pub fn undecided_hop(&self, ends: (HostId, HostId), tag: u32, seen: impl FnOnce() -> [u64; 2]) -> Hop {
+        let OnDetours { path_selector, part, .. } = self;
+        let (ports, tag) = part.of(ends, Tag::from_bits(tag));
+        Hop { port: one_of(ports, |count| path_selector.position_of_hash(seen(), count)), tag }
     }
 }
 

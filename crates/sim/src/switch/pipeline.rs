@@ -3,10 +3,9 @@
 use netloom_engine::{Hint, Scheduler, Unhandled};
 use netloom_fabric::{Anything, At, Credit, Fate, Known, Packet, PacketKind, PortQueue, Ports, Rules};
 use netloom_routing::{
-    Candidates, FastPath, FlowKey, Forwarding, Header, InRow, OnDetours, PacketContext, Place,
-    SwitchPathSelector,
+    Candidates, FastPath, FlowKey, Forwarding, Header, Hop, InRow, PacketContext, Place, SwitchPathSelector,
 };
-use netloom_topology::{NodeId, PortId};
+use netloom_topology::{HostId, NodeId, PortId};
 
 use crate::ctx::Ctx;
 use crate::message::Message;
@@ -68,16 +67,18 @@ impl Switch {
         if !K::IS_NEVER_ENTANGLED && ports.is_entangled() && ports.is_together(ctx.now, is_alone) {
             return self.forward_together(&mut ctx.again(), packet, hint, is_alone);
         }
-        // By far the most of what the link itself says, and settled at one port.
-        if K::IS_NEVER_ENTANGLED && hint.port_queue().is_none() && packet.kind == PacketKind::Credit {
-            let credit = Credit::from_packet(packet);
-            return self.ports.on_credit(credit, ctx.now, &ctx.world.rules, &mut ctx.wire());
-        }
-        let Some(port_queue) = self.hinted_port_queue(ctx, packet, hint) else {
-            return match packet.is_of_the_link() {
-                true => self.on_link_signal(&mut ctx.again(), packet),
-                false => self.forward_lossless_without_hint(&mut ctx.again(), packet, is_alone),
-            };
+        let port_queue = match hint.port_queue() {
+            Some(known) => known,
+            // By far the most of what the link itself says, and settled at one port.
+            None if K::IS_NEVER_ENTANGLED && packet.kind == PacketKind::Credit => {
+                let credit = Credit::from_packet(packet);
+                return self.ports.on_credit_apart(credit, ctx.now, &ctx.world.rules, &mut ctx.wire());
+            }
+            None => match self.hinted_port_queue(ctx, packet, hint) {
+                Some(decided) => decided,
+                None if packet.is_of_the_link() => return self.on_link_signal(&mut ctx.again(), packet),
+                None => return self.forward_lossless_without_hint(&mut ctx.again(), packet, is_alone),
+            },
         };
         let Switch { ports, random, .. } = self;
         let (to, rules) = ((port_queue, is_alone), &ctx.world.rules);
@@ -303,20 +304,44 @@ impl Switch {
 
     #[inline(never)]
     fn prepare_detours(&mut self, world: &World, id: NodeId, messages: impl Unhandled<World>) {
-        let ways = Ways::of(self, world);
         let place = Place { here: id, row: self.row };
-        let on_detours = self.path_selector.on_detours(&world.forwarding, place);
-        let queue = world.rules.only_data_queue();
+        match self.path_selector.on_detours(&world.forwarding, place) {
+            Some(on_detours) if !on_detours.may_decide() && world.rules.only_data_queue().is_none() => {
+                self.annotate_detours(world, messages, |packet| {
+                    let hop = on_detours.undecided_hop(ends_of(packet), packet.tag, || packet.seen_by_hash());
+                    Some((hop, None))
+                });
+            }
+            on_detours => {
+                let queue = world.rules.only_data_queue();
+                self.annotate_detours(world, messages, |packet| {
+                    let on_detours = on_detours.as_ref()?;
+                    let hop = on_detours.hop(ends_of(packet), packet.tag, || packet.seen_by_hash())?;
+                    Some((hop, queue))
+                });
+            }
+        }
+    }
+
+    /// Attaches hints where data are decided on at their first switches. `hop`: how data go on behind their first switch and by which queue, if they have only one; none where they are decided on.
+    #[inline(always)]
+    fn annotate_detours(
+        &self,
+        world: &World,
+        messages: impl Unhandled<World>,
+        hop: impl Fn(&Packet) -> Option<(Hop, Option<u16>)>,
+    ) {
+        let ways = Ways::of(self, world);
         messages.annotate(|message| {
             let Some(packet) = passing(message) else { return NextHopHint::NONE };
             if !packet.is_data() {
                 // It echoes the tag of its data, which few packets of the flow share: a cache would seldom know it.
-                return ways.hashed(packet);
+                return ways.of_control(packet);
             }
-            let behind_first = on_detours.as_ref().filter(|_| packet.trail.hops() > 1);
-            let ends = (packet.src, packet.dst);
-            let hop = |ways: &OnDetours<'_>| ways.hop(ends, packet.tag, || packet.seen_by_hash());
-            let Some(hop) = behind_first.and_then(hop) else { return NextHopHint::DECIDED };
+            if packet.trail.hops() <= 1 {
+                return NextHopHint::DECIDED;
+            }
+            let Some((hop, queue)) = hop(packet) else { return NextHopHint::DECIDED };
             let port = take(packet, hop);
             match queue {
                 Some(queue) => NextHopHint::of(PortQueue::new(port, queue)),
@@ -554,6 +579,12 @@ impl<'a> Ways<'a> {
             None => self.ports.port_queue(port, packet, self.rules),
         })
     }
+}
+
+/// The hosts between which a packet goes.
+#[inline(always)]
+fn ends_of(packet: &Packet) -> (HostId, HostId) {
+    (packet.src, packet.dst)
 }
 
 /// The packet that a message is, if it goes on to another node.
