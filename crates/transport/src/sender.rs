@@ -320,6 +320,12 @@ impl Sender {
         (has_data && fits).then_some(self.gate.opens_at())
     }
 
+    /// From when on the next packet may leave, if the window admits it.
+    #[inline(always)]
+    pub fn opens_at(&self) -> Time {
+        self.gate.opens_at()
+    }
+
     /// Takes the next packet to send at `now`; `None` if there is none.
     #[inline(always)]
     #[expect(
