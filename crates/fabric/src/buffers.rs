@@ -168,9 +168,19 @@ pub(crate) struct Shared {
     inflow: Vec<Inflow>,
     /// What comes in by all ports.
     inflow_of_all: Inflow,
+    brief: Brief,
     buffered: Vec<SharedAccount>,
     /// Paused queues.
     paused: u32,
+}
+
+/// The time that a packet takes at the slowest port, in which little can come in.
+#[derive(Clone, Copy, Debug, Default)]
+struct Brief {
+    /// Zero where more might come in within it than the pool holds.
+    time: Time,
+    /// As long as no more of the pool is used, what may come in by all ports has room there.
+    used: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -181,13 +191,16 @@ struct SharedAccount {
     headroom: u64,
     /// Up to this much the pool is not asked: the reserve, or nothing while the queue is paused.
     unasked: u64,
+    /// The most bytes that come in by the port within a [brief](Brief) time.
+    briefly: u32,
     is_paused: bool,
 }
 
 impl SharedAccount {
     /// An empty one.
-    fn new(reserve: u64) -> Self {
-        SharedAccount { bytes: 0, headroom: 0, unasked: reserve, is_paused: false }
+    fn new(reserve: u64, briefly: u64) -> Self {
+        let briefly = u32::try_from(briefly).unwrap_or(u32::MAX);
+        SharedAccount { bytes: 0, headroom: 0, unasked: reserve, briefly, is_paused: false }
     }
 
     fn pause(&mut self) {
@@ -237,12 +250,13 @@ impl Recur for Buffers {
                     headroom: _,
                     inflow: _,
                     inflow_of_all: _,
+                    brief: _,
                     buffered,
                     paused,
                 } = &**shared;
                 walk.exact(*used);
                 walk.exact(*paused);
-                for &SharedAccount { bytes, headroom, unasked: _, is_paused } in buffered {
+                for &SharedAccount { bytes, headroom, unasked: _, briefly: _, is_paused } in buffered {
                     [bytes, headroom].into_iter().for_each(|bytes| walk.exact(bytes));
                     walk.exact(is_paused);
                 }
@@ -609,22 +623,32 @@ impl Shared {
 
     fn new(config: &PfcShared, specs: &[PortSpec], rules: &Rules) -> Self {
         let queues = rules.data_queues();
+        let pool = config.buffer.0.saturating_sub(Self::taken(config, specs, rules));
+        let inflow: Vec<_> = specs.iter().map(Inflow::of).collect();
+        let inflow_of_all = Inflow(inflow.iter().map(|port| port.0).fold(0, u64::saturating_add));
+        let slowest = specs.iter().map(|spec| spec.rate).min();
+        let time = slowest.map_or(Time::ZERO, |rate| rate.serialize(Bytes(rules.packet)));
+        let brief = pool
+            .checked_sub(inflow_of_all.within(time, rules.packet * inflow.len() as u64))
+            .map_or(Brief::default(), |used| Brief { time, used });
+        let account = |port: &Inflow| SharedAccount::new(config.reserve.0, port.within(time, rules.packet));
         Shared {
             queues,
             pause_size: wire_size(config.pause_size),
             alpha: in_parts(config.alpha),
             reserve: config.reserve.0,
             resume: resume_offset(config.resume, rules),
-            pool: config.buffer.0.saturating_sub(Self::taken(config, specs, rules)),
+            pool,
             used: 0,
             packet: rules.packet,
-            inflow: specs.iter().map(Inflow::of).collect(),
-            inflow_of_all: Inflow(specs.iter().map(|spec| Inflow::of(spec).0).fold(0, u64::saturating_add)),
+            buffered: inflow.iter().flat_map(|port| std::iter::repeat_n(account(port), queues)).collect(),
+            inflow,
+            inflow_of_all,
+            brief,
             headroom: specs
                 .iter()
                 .map(|spec| headroom(config.headroom, config.pause_size, spec, rules))
                 .collect(),
-            buffered: vec![SharedAccount::new(config.reserve.0); specs.len() * queues],
             paused: 0,
         }
     }
@@ -634,8 +658,17 @@ impl Shared {
         ((self.pool - used) * self.alpha) >> 20
     }
 
+    // Mostly three comparisons say so.
     #[inline(always)]
     fn stays_quiet(&self, port: usize, time: Time) -> bool {
+        let SharedAccount { bytes, unasked, briefly, .. } = self.buffered[port];
+        // What is not paused has nothing in its headroom.
+        let has_room = bytes + u64::from(briefly) <= unasked && self.used <= self.brief.used;
+        has_room && time < self.brief.time || self.stays_quiet_exactly(port, time)
+    }
+
+    #[inline(never)]
+    fn stays_quiet_exactly(&self, port: usize, time: Time) -> bool {
         let SharedAccount { bytes, headroom, is_paused, .. } = self.buffered[port];
         let bytes = bytes.saturating_add(self.inflow[port].within(time, self.packet));
         let shared = bytes.saturating_sub(self.reserve);
@@ -777,6 +810,7 @@ mod tests {
             headroom: vec![0],
             inflow: vec![Inflow(0)],
             inflow_of_all: Inflow(0),
+            brief: Brief::default(),
             buffered: vec![account],
             paused: 0,
         }
@@ -793,7 +827,7 @@ mod tests {
             paused: Vec::new(),
         };
         // Above its reserve of 100 a queue may take half of what is left of 3000: 1000 at most.
-        let shared = shared_by_one_queue(100, SharedAccount::new(100));
+        let shared = shared_by_one_queue(100, SharedAccount::new(100, 0));
         for mut buffers in [Buffers::Fixed(Box::new(fixed)), Buffers::Shared(Box::new(shared))] {
             let fits = [true, true, false, true].map(|passes| buffers.charge(None, (0, 0), (600, 1), passes));
             assert_eq!(fits, [Charge::Fits, Charge::Fits, Charge::Fits, Charge::ReachesThreshold]);
@@ -811,8 +845,8 @@ mod tests {
     fn a_paused_queue_resumes_as_far_below_its_threshold_as_is_configured() {
         let resumes = |shared: u64| {
             // Of 100,000 bytes 39,000 are used when the packet has left: half of the rest is the threshold, 30,500.
-            let account =
-                SharedAccount { bytes: 1000 + shared + 1000, headroom: 0, unasked: 0, is_paused: true };
+            let mut account = SharedAccount { bytes: 1000 + shared + 1000, ..SharedAccount::new(1000, 0) };
+            account.pause();
             let mut memory = Shared {
                 resume: 2000,
                 pool: 100_000,
@@ -830,7 +864,7 @@ mod tests {
 
     #[test]
     fn a_paused_queue_is_asked_for_room_even_within_its_reserve() {
-        let account = SharedAccount { bytes: 400, ..SharedAccount::new(1000) };
+        let account = SharedAccount { bytes: 400, ..SharedAccount::new(1000, 0) };
         let memory = shared_by_one_queue(1000, account);
         let charge = |account: SharedAccount| {
             Shared { buffered: vec![account], ..memory.clone() }.charge(0, 0, 600, false)
