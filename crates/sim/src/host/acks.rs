@@ -45,8 +45,10 @@ impl Host {
         let is_seen = self.meters.is_some()
             || self.path_selector.as_ref().is_some_and(|path_selector| path_selector.listens());
         if !is_seen && flow.sender.ignores_acks() {
-            flow.sender.on_ack_unseen(&ctx.world.transport, answer(ctx.now, packet));
-            self.paces.rest_at_most(flow.sender.opens_at());
+            // Else what it waits for is what it waited for.
+            if flow.sender.on_ack_unseen(&ctx.world.transport, answer(ctx.now, packet)) {
+                self.paces.rest(Time::ZERO);
+            }
             let is_done = flow.sender.is_done();
             return if is_done { self.finish(ctx, packet.slot) } else { self.go_on(ctx, packet.slot) };
         }

@@ -95,12 +95,6 @@ impl Paces {
         self.rests_until = until;
     }
 
-    /// An ACK has come of which its sender learns nothing but what is acknowledged: a flow that might send may send from then on.
-    #[inline(always)]
-    pub(crate) fn rest_at_most(&mut self, until: Time) {
-        self.rests_until = self.rests_until.min(until);
-    }
-
     /// Whether the flows certainly send nothing before `now`.
     #[inline(always)]
     pub(crate) fn rests(&self, now: Time) -> bool {
