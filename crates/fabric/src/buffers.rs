@@ -876,4 +876,30 @@ mod tests {
         let expected = [Charge::Fits, Charge::ReachesThreshold, Charge::Fits];
         assert_eq!([account, paused, resumed].map(charge), expected);
     }
+
+    #[test]
+    fn a_port_stays_quiet_for_a_brief_time_where_it_does_by_the_exact_look() {
+        // In 100 ps 100 bytes come, beside 1,201 that may be on their way: 1,301 in all.
+        let inflow = Inflow(1 << 56);
+        let quiet = |reserve: u64, bytes: u64, used: u64, time: u64| {
+            let account = SharedAccount { bytes, ..SharedAccount::new(reserve, 1301) };
+            let memory = Shared {
+                used,
+                inflow: vec![inflow],
+                inflow_of_all: inflow,
+                brief: Brief { time: Time(100), used: 3000 - 1301 },
+                ..shared_by_one_queue(reserve, account)
+            };
+            let is_quiet = memory.stays_quiet(0, Time(time));
+            assert_eq!(is_quiet, memory.stays_quiet_exactly(0, Time(time)), "{bytes} {used} {time}");
+            is_quiet
+        };
+        assert_eq!([699, 700].map(|bytes| quiet(2000, bytes, 1699, 99)), [true, true]);
+        // By the exact look alone: above the reserve by less than the threshold, and for longer.
+        assert_eq!(
+            [(1000, 0, 99), (699, 0, 5000), (699, 1700, 99)].map(|(b, u, t)| quiet(2000, b, u, t)),
+            [true, false, true]
+        );
+        assert!(!quiet(2000, 699, 2000, 99), "no room in the pool");
+    }
 }

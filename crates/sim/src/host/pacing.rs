@@ -206,4 +206,26 @@ mod tests {
         paces.forget_by_timer(&Message::Start);
         assert_eq!(paces.eligible(Time(4)), Eligible::All);
     }
+
+    #[test]
+    fn a_flow_rests_until_something_happens_that_could_let_it_send_earlier() {
+        let rests_after = |happens: &dyn Fn(&mut Paces)| {
+            let mut paces = Paces::default();
+            paces.rest(Time(9));
+            happens(&mut paces);
+            [9, 10].map(|now| paces.rests(Time(now)))
+        };
+        let after_packet =
+            |kind| rests_after(&|paces| paces.forget_by_packet(&Packet { kind, slot: 1, ..Packet::EMPTY }));
+        for kind in [PacketKind::Data, ACK] {
+            assert_eq!(after_packet(kind), [true, false], "{kind:?}");
+        }
+        for kind in [CNP, NACK, PULL] {
+            assert_eq!(after_packet(kind), [false, false], "{kind:?}");
+        }
+        assert_eq!(rests_after(&|paces| paces.forget(2)), [false, false]);
+        for timer in [Message::FlowTimer { slot: 2, flow: 7 }, Message::Start] {
+            assert_eq!(rests_after(&|paces| paces.forget_by_timer(&timer)), [false, false]);
+        }
+    }
 }
