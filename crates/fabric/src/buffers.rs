@@ -179,7 +179,7 @@ pub(crate) struct Shared {
 struct Brief {
     /// Zero where more might come in within it than the pool holds.
     time: Time,
-    /// As long as no more of the pool is used, what may come in by all ports has room there.
+    /// As long as no more of the pool is used, what may come in by all ports has room there. What is left up to that is what will be left of the pool.
     used: u64,
 }
 
@@ -658,13 +658,15 @@ impl Shared {
         ((self.pool - used) * self.alpha) >> 20
     }
 
-    // Mostly three comparisons say so.
+    // Mostly a few comparisons say so.
     #[inline(always)]
     fn stays_quiet(&self, port: usize, time: Time) -> bool {
-        let SharedAccount { bytes, unasked, briefly, .. } = self.buffered[port];
-        // What is not paused has nothing in its headroom.
-        let has_room = bytes + u64::from(briefly) <= unasked && self.used <= self.brief.used;
-        has_room && time < self.brief.time || self.stays_quiet_exactly(port, time)
+        let SharedAccount { bytes, unasked, briefly, is_paused, .. } = self.buffered[port];
+        // If that time passes, and all that may come in by then. What is not paused has nothing in its headroom.
+        let (bytes, left) = (bytes + u64::from(briefly), self.brief.used.checked_sub(self.used));
+        let stays_below =
+            |left: u64| bytes <= unasked || !is_paused && bytes - self.reserve < left * self.alpha >> 20;
+        time < self.brief.time && left.is_some_and(stays_below) || self.stays_quiet_exactly(port, time)
     }
 
     #[inline(never)]
@@ -894,8 +896,9 @@ mod tests {
             assert_eq!(is_quiet, memory.stays_quiet_exactly(0, Time(time)), "{bytes} {used} {time}");
             is_quiet
         };
-        assert_eq!([699, 700].map(|bytes| quiet(2000, bytes, 1699, 99)), [true, true]);
-        // By the exact look alone: above the reserve by less than the threshold, and for longer.
+        assert_eq!([699, 700, 701].map(|bytes| quiet(2000, bytes, 1699, 99)), [true, true, false]);
+        // Above the reserve by less than the threshold, which is half of what is left of the pool, 849; and for longer, or with more in use, which the exact look says.
+        assert_eq!([1547, 1548, 1549].map(|bytes| quiet(2000, bytes, 0, 99)), [true, true, true]);
         assert_eq!(
             [(1000, 0, 99), (699, 0, 5000), (699, 1700, 99)].map(|(b, u, t)| quiet(2000, b, u, t)),
             [true, false, true]
