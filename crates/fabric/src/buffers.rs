@@ -168,9 +168,19 @@ pub(crate) struct Shared {
     inflow: Vec<Inflow>,
     /// What comes in by all ports.
     inflow_of_all: Inflow,
+    brief: Brief,
     buffered: Vec<SharedAccount>,
     /// Paused queues.
     paused: u32,
+}
+
+/// The time that a packet takes at the slowest port, in which little can come in.
+#[derive(Clone, Copy, Debug, Default)]
+struct Brief {
+    /// Zero where more might come in within it than the pool holds.
+    time: Time,
+    /// As long as no more of the pool is used, what may come in by all ports has room there. What is left up to that is what will be left of the pool.
+    used: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -181,13 +191,16 @@ struct SharedAccount {
     headroom: u64,
     /// Up to this much the pool is not asked: the reserve, or nothing while the queue is paused.
     unasked: u64,
+    /// The most bytes that come in by the port within a [brief](Brief) time.
+    briefly: u32,
     is_paused: bool,
 }
 
 impl SharedAccount {
     /// An empty one.
-    fn new(reserve: u64) -> Self {
-        SharedAccount { bytes: 0, headroom: 0, unasked: reserve, is_paused: false }
+    fn new(reserve: u64, briefly: u64) -> Self {
+        let briefly = u32::try_from(briefly).unwrap_or(u32::MAX);
+        SharedAccount { bytes: 0, headroom: 0, unasked: reserve, briefly, is_paused: false }
     }
 
     fn pause(&mut self) {
@@ -237,12 +250,13 @@ impl Recur for Buffers {
                     headroom: _,
                     inflow: _,
                     inflow_of_all: _,
+                    brief: _,
                     buffered,
                     paused,
                 } = &**shared;
                 walk.exact(*used);
                 walk.exact(*paused);
-                for &SharedAccount { bytes, headroom, unasked: _, is_paused } in buffered {
+                for &SharedAccount { bytes, headroom, unasked: _, briefly: _, is_paused } in buffered {
                     [bytes, headroom].into_iter().for_each(|bytes| walk.exact(bytes));
                     walk.exact(is_paused);
                 }
@@ -629,22 +643,32 @@ impl Shared {
 
     fn new(config: &PfcShared, specs: &[PortSpec], rules: &Rules) -> Self {
         let queues = rules.data_queues();
+        let pool = config.buffer.0.saturating_sub(Self::taken(config, specs, rules));
+        let inflow: Vec<_> = specs.iter().map(Inflow::of).collect();
+        let inflow_of_all = Inflow(inflow.iter().map(|port| port.0).fold(0, u64::saturating_add));
+        let slowest = specs.iter().map(|spec| spec.rate).min();
+        let time = slowest.map_or(Time::ZERO, |rate| rate.serialize(Bytes(rules.packet)));
+        let brief = pool
+            .checked_sub(inflow_of_all.within(time, rules.packet * inflow.len() as u64))
+            .map_or(Brief::default(), |used| Brief { time, used });
+        let account = |port: &Inflow| SharedAccount::new(config.reserve.0, port.within(time, rules.packet));
         Shared {
             queues,
             pause_size: wire_size(config.pause_size),
             alpha: in_parts(config.alpha),
             reserve: config.reserve.0,
             resume: resume_offset(config.resume, rules),
-            pool: config.buffer.0.saturating_sub(Self::taken(config, specs, rules)),
+            pool,
             used: 0,
             packet: rules.packet,
-            inflow: specs.iter().map(Inflow::of).collect(),
-            inflow_of_all: Inflow(specs.iter().map(|spec| Inflow::of(spec).0).fold(0, u64::saturating_add)),
+            buffered: inflow.iter().flat_map(|port| std::iter::repeat_n(account(port), queues)).collect(),
+            inflow,
+            inflow_of_all,
+            brief,
             headroom: specs
                 .iter()
                 .map(|spec| headroom(config.headroom, config.pause_size, spec, rules))
                 .collect(),
-            buffered: vec![SharedAccount::new(config.reserve.0); specs.len() * queues],
             paused: 0,
         }
     }
@@ -654,8 +678,19 @@ impl Shared {
         ((self.pool - used) * self.alpha) >> 20
     }
 
+    // Mostly a few comparisons say so.
     #[inline(always)]
     fn stays_quiet(&self, port: usize, time: Time) -> bool {
+        let SharedAccount { bytes, unasked, briefly, is_paused, .. } = self.buffered[port];
+        // If that time passes, and all that may come in by then. What is not paused has nothing in its headroom.
+        let (bytes, left) = (bytes + u64::from(briefly), self.brief.used.checked_sub(self.used));
+        let stays_below =
+            |left: u64| bytes <= unasked || !is_paused && bytes - self.reserve < left * self.alpha >> 20;
+        time < self.brief.time && left.is_some_and(stays_below) || self.stays_quiet_exactly(port, time)
+    }
+
+    #[inline(never)]
+    fn stays_quiet_exactly(&self, port: usize, time: Time) -> bool {
         let SharedAccount { bytes, headroom, is_paused, .. } = self.buffered[port];
         let bytes = bytes.saturating_add(self.inflow[port].within(time, self.packet));
         let shared = bytes.saturating_sub(self.reserve);
@@ -797,6 +832,7 @@ mod tests {
             headroom: vec![0],
             inflow: vec![Inflow(0)],
             inflow_of_all: Inflow(0),
+            brief: Brief::default(),
             buffered: vec![account],
             paused: 0,
         }
@@ -813,7 +849,7 @@ mod tests {
             paused: Vec::new(),
         };
         // Above its reserve of 100 a queue may take half of what is left of 3000: 1000 at most.
-        let shared = shared_by_one_queue(100, SharedAccount::new(100));
+        let shared = shared_by_one_queue(100, SharedAccount::new(100, 0));
         for mut buffers in [Buffers::Fixed(Box::new(fixed)), Buffers::Shared(Box::new(shared))] {
             let fits = [true, true, false, true].map(|passes| buffers.charge(None, (0, 0), (600, 1), passes));
             assert_eq!(fits, [Charge::Fits, Charge::Fits, Charge::Fits, Charge::ReachesThreshold]);
@@ -831,8 +867,8 @@ mod tests {
     fn a_paused_queue_resumes_as_far_below_its_threshold_as_is_configured() {
         let resumes = |shared: u64| {
             // Of 100,000 bytes 39,000 are used when the packet has left: half of the rest is the threshold, 30,500.
-            let account =
-                SharedAccount { bytes: 1000 + shared + 1000, headroom: 0, unasked: 0, is_paused: true };
+            let mut account = SharedAccount { bytes: 1000 + shared + 1000, ..SharedAccount::new(1000, 0) };
+            account.pause();
             let mut memory = Shared {
                 resume: 2000,
                 pool: 100_000,
@@ -850,7 +886,7 @@ mod tests {
 
     #[test]
     fn a_paused_queue_is_asked_for_room_even_within_its_reserve() {
-        let account = SharedAccount { bytes: 400, ..SharedAccount::new(1000) };
+        let account = SharedAccount { bytes: 400, ..SharedAccount::new(1000, 0) };
         let memory = shared_by_one_queue(1000, account);
         let charge = |account: SharedAccount| {
             Shared { buffered: vec![account], ..memory.clone() }.charge(0, 0, 600, false)
@@ -861,5 +897,32 @@ mod tests {
         resumed.resume(1000);
         let expected = [Charge::Fits, Charge::ReachesThreshold, Charge::Fits];
         assert_eq!([account, paused, resumed].map(charge), expected);
+    }
+
+    #[test]
+    fn a_port_stays_quiet_for_a_brief_time_where_it_does_by_the_exact_look() {
+        // In 100 ps 100 bytes come, beside 1,201 that may be on their way: 1,301 in all.
+        let inflow = Inflow(1 << 56);
+        let quiet = |reserve: u64, bytes: u64, used: u64, time: u64| {
+            let account = SharedAccount { bytes, ..SharedAccount::new(reserve, 1301) };
+            let memory = Shared {
+                used,
+                inflow: vec![inflow],
+                inflow_of_all: inflow,
+                brief: Brief { time: Time(100), used: 3000 - 1301 },
+                ..shared_by_one_queue(reserve, account)
+            };
+            let is_quiet = memory.stays_quiet(0, Time(time));
+            assert_eq!(is_quiet, memory.stays_quiet_exactly(0, Time(time)), "{bytes} {used} {time}");
+            is_quiet
+        };
+        assert_eq!([699, 700, 701].map(|bytes| quiet(2000, bytes, 1699, 99)), [true, true, false]);
+        // Above the reserve by less than the threshold, which is half of what is left of the pool, 849; and for longer, or with more in use, which the exact look says.
+        assert_eq!([1547, 1548, 1549].map(|bytes| quiet(2000, bytes, 0, 99)), [true, true, true]);
+        assert_eq!(
+            [(1000, 0, 99), (699, 0, 5000), (699, 1700, 99)].map(|(b, u, t)| quiet(2000, b, u, t)),
+            [true, false, true]
+        );
+        assert!(!quiet(2000, 699, 2000, 99), "no room in the pool");
     }
 }

@@ -82,6 +82,7 @@ impl Gate {
     }
 
     /// More packets may leave.
+    #[inline]
     pub(crate) fn grant(&mut self, packets: u32) {
         if self.credit != u32::MAX {
             self.credit = self.credit.saturating_add(packets).min(u32::MAX - 1);

@@ -355,6 +355,7 @@ impl Receiver {
     }
 
     /// Packets that have not arrived; `u32::MAX` if it is not known how many there will be.
+    #[inline]
     pub fn missing(&self) -> u32 {
         self.count.map_or(u32::MAX, |count| count - self.received.base() - self.resequencing)
     }

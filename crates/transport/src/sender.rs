@@ -424,18 +424,16 @@ impl Sender {
     #[inline(always)]
     pub fn on_ack(&mut self, transport: &Transport, ack: Ack) -> Feedback {
         let newly = self.take_ack(transport, &ack);
-        match self.opening.is_some() {
+        let is_syn_ack = self.opening.is_some();
+        // One place for both, so that it is made where it goes: it is large.
+        let mut feedback = match is_syn_ack {
             true => self.on_syn_ack(transport, ack),
-            false => self.react_to_ack(transport, ack, newly),
+            false => self.feedback_of(transport, ack, newly),
+        };
+        if !is_syn_ack {
+            self.react(transport, &mut feedback);
+            feedback.window_cut |= self.is_notified(transport, ack, false);
         }
-    }
-
-    /// The feedback of an ACK that acknowledged this many packets, after the congestion control's reaction. Made where it goes, as it is large.
-    #[inline(always)]
-    fn react_to_ack(&mut self, transport: &Transport, ack: Ack, newly: u32) -> Feedback {
-        let mut feedback = self.feedback_of(transport, ack, newly);
-        self.react(transport, &mut feedback);
-        feedback.window_cut |= self.is_notified(transport, ack, false);
         feedback
     }
 
@@ -445,13 +443,15 @@ impl Sender {
         self.opening.is_none() && !self.control.reacts_to_acks()
     }
 
-    /// [`Self::on_ack`] and [`Self::find_losses`] without their results, for a sender that [ignores](Self::ignores_acks) these.
+    /// [`Self::on_ack`] and [`Self::find_losses`] without their results, for a sender that [ignores](Self::ignores_acks) these. Returns whether the congestion control has learnt something after all: of a mark, or of a loss.
     #[inline(never)]
-    pub fn on_ack_unseen(&mut self, transport: &Transport, ack: Ack) {
+    pub fn on_ack_unseen(&mut self, transport: &Transport, ack: Ack) -> bool {
         debug_assert!(self.ignores_acks(), "an ACK that it reacts to");
         self.take_ack(transport, &ack);
+        // What does not cut the rate may change it.
+        let is_echo = transport.echoes(ack.marked, false);
         self.is_notified(transport, ack, false);
-        self.find_losses(transport, ack.now);
+        self.find_losses(transport, ack.now).is_some() || is_echo
     }
 
     /// Takes what an ACK acknowledges, and the time that it took; returns how many packets that are.

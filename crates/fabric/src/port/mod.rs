@@ -384,9 +384,18 @@ impl Port {
     /// What decides which packets are marked as they leave. Nothing is kept for a port that is never asked to draw.
     #[inline(always)]
     fn marking(&mut self, seed: u64) -> &mut Stream {
-        let channel = self.channel;
-        let stream = || Box::new(Node::Departures.stream(seed, u64::from(channel)));
-        self.rare.get_or_insert_default().marking.get_or_insert_with(stream)
+        if self.rare.as_ref().is_none_or(|rare| rare.marking.is_none()) {
+            self.begin_marking(seed);
+        }
+        let stream = self.rare.as_mut().and_then(|rare| rare.marking.as_mut());
+        stream.expect("it has begun")
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_marking(&mut self, seed: u64) {
+        let stream = Node::Departures.stream(seed, u64::from(self.channel));
+        self.rare.get_or_insert_default().marking = Some(Box::new(stream));
     }
 
     /// How it marks.

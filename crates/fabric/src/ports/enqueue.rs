@@ -392,7 +392,7 @@ impl Ports {
         random: &mut impl Rng,
         at: At<'_, impl Wire>,
     ) -> Fate {
-        match !K::IS_NEVER_ENTANGLED && self.is_entangled() && self.is_together(at.now, is_alone) {
+        match !K::IS_NEVER_ENTANGLED && self.is_together(at.now, is_alone) {
             true => self.enqueue_together((to, is_alone), packet, random, at),
             false => self.enqueue_apart::<K>((to, is_alone), packet, random, at),
         }
@@ -455,7 +455,7 @@ impl Ports {
         debug_assert!(!self.is_ordered || self.first_departure(at.now).is_none(), "ports are settled");
         if !self.is_ordered && self.inputs.is_none() {
             let now = at.now;
-            let is_ordered = self.is_entangled() && self.is_together(now, is_alone);
+            let is_ordered = self.is_together(now, is_alone);
             let ordered = Ordered { is_charged: false, is_ordered };
             let mut output = self.output(to.port(), true, at.again());
             output.start_all_before(now);

@@ -24,11 +24,15 @@ impl Ports {
         self.apart_until != Time::MAX
     }
 
-    /// Whether what comes at `now` concerns more than the port by which it leaves, while ports are [entangled](Self::is_entangled): what a port begins to send then may concern another, or
-    /// something else comes at that instant, as it does unless the packet `is_alone`, so that all of it takes part in the choice of what starts.
+    /// Whether what comes at `now` concerns more than the port by which it leaves, as ports are [entangled](Self::is_entangled): what a port begins to send then may concern another, or
+    /// something else comes at that instant, as it may unless the packet `is_alone`, so that all of it takes part in the choice of what starts.
     #[inline(always)]
     pub fn is_together(&self, now: Time, is_alone: bool) -> bool {
-        now >= self.apart_until || !is_alone
+        match is_alone {
+            // Which does not come where they are not.
+            true => now >= self.apart_until,
+            false => self.is_entangled(),
+        }
     }
 
     /// Starts every transmission that begins before `until` and could concern another port than its own.

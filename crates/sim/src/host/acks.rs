@@ -4,6 +4,7 @@ use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
 use netloom_routing::Advice;
 use netloom_transport::{Ack, Feedback};
+use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::host::Host;
@@ -18,6 +19,7 @@ impl Host {
         if flow.sender.learns() {
             return self.learn(&mut ctx.again(), packet);
         }
+        self.paces.rest(Time::ZERO);
         let newly = flow.sender.note(&ctx.world.transport, &answer(ctx.now, packet));
         let is_done = flow.sender.is_done();
         if self.path_selector.as_ref().is_some_and(|path_selector| path_selector.listens()) {
@@ -35,6 +37,7 @@ impl Host {
     #[inline(never)]
     pub(crate) fn learn(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         if ctx.world.numbering.has_subflows() {
+            self.paces.rest(Time::ZERO);
             return self.on_answer_to_subflow(ctx, packet);
         }
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
@@ -42,10 +45,14 @@ impl Host {
         let is_seen = self.meters.is_some()
             || self.path_selector.as_ref().is_some_and(|path_selector| path_selector.listens());
         if !is_seen && flow.sender.ignores_acks() {
-            flow.sender.on_ack_unseen(&ctx.world.transport, answer(ctx.now, packet));
+            // Else what it waits for is what it waited for.
+            if flow.sender.on_ack_unseen(&ctx.world.transport, answer(ctx.now, packet)) {
+                self.paces.rest(Time::ZERO);
+            }
             let is_done = flow.sender.is_done();
             return if is_done { self.finish(ctx, packet.slot) } else { self.go_on(ctx, packet.slot) };
         }
+        self.paces.rest(Time::ZERO);
         let feedback = flow.sender.on_ack(&ctx.world.transport, answer(ctx.now, packet));
         let losses = flow.sender.find_losses(&ctx.world.transport, ctx.now);
         let is_done = flow.sender.is_done();
@@ -146,6 +153,7 @@ impl Host {
             && flow.ready(world, self.path_selector.as_deref(), self.paused_classes).is_some()
         {
             flow.is_queued = true;
+            self.paces.rest(Time::ZERO);
             self.send_queue.push(flow.queue, slot);
         }
     }

@@ -143,6 +143,9 @@ impl Host {
                 return None;
             }
             if from >= until {
+                if !world.numbering.has_subflows() {
+                    self.paces.rest(from);
+                }
                 return Some((at, Next::At(from)));
             }
         }

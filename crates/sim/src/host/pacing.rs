@@ -7,6 +7,7 @@ use netloom_units::recurrence::{Recur, Walk};
 
 use crate::message::Message;
 use crate::protocol::concerns_arrivals;
+use crate::protocol::packets::ACK;
 
 /// What is known of the flows in the send queue.
 #[derive(Debug, Default)]
@@ -18,6 +19,8 @@ pub(crate) struct Paces {
     quiet_until: Time,
     /// The flow to which something has happened since.
     changed: Option<u32>,
+    /// The only flow in the send queue may send, but not before then, and nothing has happened since that could change it. `Time::ZERO`: that is not known.
+    rests_until: Time,
 }
 
 /// Who may be able to send.
@@ -33,11 +36,13 @@ pub(crate) enum Eligible {
 
 impl Recur for Paces {
     fn recur(&mut self, walk: &mut Walk) {
-        let Paces { from, quiet_until, changed } = self;
+        let Paces { from, quiet_until, changed, rests_until } = self;
         walk.count(from.len());
         from.iter_mut().for_each(|from| walk.since(from));
         walk.since(quiet_until);
         walk.exact(changed.map_or(u64::MAX, u64::from));
+        // It is found again.
+        *rests_until = Time::ZERO;
     }
 }
 
@@ -84,9 +89,28 @@ impl Paces {
         self.changed = None;
     }
 
+    /// The only flow in the send queue may send, but not before then.
+    #[inline(always)]
+    pub(crate) fn rest(&mut self, until: Time) {
+        self.rests_until = until;
+    }
+
+    /// Whether the flows certainly send nothing before `now`.
+    #[inline(always)]
+    pub(crate) fn rests(&self, now: Time) -> bool {
+        self.rests_until >= now
+    }
+
     /// Something happens to the flow in a slot.
     #[inline(always)]
     pub(crate) fn forget(&mut self, slot: u32) {
+        self.rests_until = Time::ZERO;
+        self.forget_pace(slot);
+    }
+
+    /// The same, except that what it means for [`Self::rests`] is still to be said.
+    #[inline(always)]
+    fn forget_pace(&mut self, slot: u32) {
         if let Some(from) = self.from.get_mut(slot as usize) {
             *from = Time::ZERO;
         }
@@ -99,6 +123,7 @@ impl Paces {
     pub(crate) fn forget_all(&mut self) {
         self.from.fill(Time::ZERO);
         self.quiet_until = Time::ZERO;
+        self.rests_until = Time::ZERO;
     }
 
     /// A timer is about to be handled.
@@ -109,11 +134,14 @@ impl Paces {
         }
     }
 
-    /// A packet is about to be handled.
+    /// A packet is about to be handled. Whether an ACK ends the [rest](Self::rest) is for its handler to say.
     #[inline(always)]
     pub(crate) fn forget_by_packet(&mut self, packet: &Packet) {
         if !concerns_arrivals(packet.kind) {
-            self.forget(packet.slot);
+            match packet.kind {
+                ACK => self.forget_pace(packet.slot),
+                _ => self.forget(packet.slot),
+            }
         }
     }
 }
@@ -124,7 +152,7 @@ mod tests {
 
     use super::*;
     use crate::protocol::packets::{
-        ACK, CNP, NACK, PATH_PROBE, PATH_PROBE_ANSWER, PROBE, PROBE_ANSWER, PULL, REQUEST, UNREACHABLE_ACK,
+        CNP, NACK, PATH_PROBE, PATH_PROBE_ANSWER, PROBE, PROBE_ANSWER, PULL, REQUEST, UNREACHABLE_ACK,
     };
 
     #[test]
@@ -177,5 +205,27 @@ mod tests {
         assert_eq!(paces.eligible(Time(4)), Eligible::None(Time(9)));
         paces.forget_by_timer(&Message::Start);
         assert_eq!(paces.eligible(Time(4)), Eligible::All);
+    }
+
+    #[test]
+    fn a_flow_rests_until_something_happens_that_could_let_it_send_earlier() {
+        let rests_after = |happens: &dyn Fn(&mut Paces)| {
+            let mut paces = Paces::default();
+            paces.rest(Time(9));
+            happens(&mut paces);
+            [9, 10].map(|now| paces.rests(Time(now)))
+        };
+        let after_packet =
+            |kind| rests_after(&|paces| paces.forget_by_packet(&Packet { kind, slot: 1, ..Packet::EMPTY }));
+        for kind in [PacketKind::Data, ACK] {
+            assert_eq!(after_packet(kind), [true, false], "{kind:?}");
+        }
+        for kind in [CNP, NACK, PULL] {
+            assert_eq!(after_packet(kind), [false, false], "{kind:?}");
+        }
+        assert_eq!(rests_after(&|paces| paces.forget(2)), [false, false]);
+        for timer in [Message::FlowTimer { slot: 2, flow: 7 }, Message::Start] {
+            assert_eq!(rests_after(&|paces| paces.forget_by_timer(&timer)), [false, false]);
+        }
     }
 }

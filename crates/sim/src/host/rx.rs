@@ -34,7 +34,10 @@ impl Host {
         if self.is_still() {
             self.checked = self.checked.max(ctx.now);
         } else if self.nic.free_at(NIC) < ctx.now || self.is_watched() {
-            self.catch_up(&mut ctx.again(), message);
+            match self.rests_until(ctx.now) {
+                true => self.checked = self.checked.max(ctx.now),
+                false => self.catch_up(&mut ctx.again(), message),
+            }
         }
         match message {
             Message::Packet(packet) => {
@@ -58,9 +61,14 @@ impl Host {
     /// Sends everything that leaves before a message comes.
     #[inline(never)]
     pub(crate) fn catch_up(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
-        self.advance_by_instants(ctx);
-        // What has left by now may have set timers that come before this message.
-        while let Some((due, timer)) = ctx.out.due_timer(message.due(ctx.now)) {
+        match self.sampler.is_some() {
+            true => self.sample_until(ctx),
+            false => self.send_until(ctx),
+        };
+        // What has left by now may have set timers that come before this message; seldom.
+        while ctx.out.next_timer() <= ctx.now
+            && let Some((due, timer)) = ctx.out.due_timer(message.due(ctx.now))
+        {
             self.handle(&mut ctx.at(due.at), &timer);
             self.advance(ctx);
         }

@@ -22,6 +22,12 @@ impl Host {
             && !self.is_watched()
     }
 
+    /// Whether nothing leaves before `now` and nothing happens inside the host until something comes, as its only flow waits for its pace.
+    #[inline(always)]
+    pub(crate) fn rests_until(&self, now: Time) -> bool {
+        self.paces.rests(now) && !self.nic.poll(NIC).1 && self.leaving.is_none() && !self.is_watched()
+    }
+
     /// From now on more may happen inside than what its flows send.
     pub(crate) fn watch(&mut self) {
         self.rare.get_or_insert_default();
@@ -114,6 +120,7 @@ impl Host {
                 (at, Next::Now(slot)) => {
                     if let Some(next) = self.send_data(&mut ctx.at(at), slot, until) {
                         self.checked = self.checked.max(until.min(ctx.out.next_timer()));
+                        self.paces.rest(next);
                         return Some(next);
                     }
                     if self.rests(until, ctx.out) {

@@ -44,6 +44,16 @@ pub(crate) trait HostProtocol: Protocol {
     }
 }
 
+/// A protocol's control packet ends at a host. Out of line, so that [`on_packet`] is a jump.
+#[inline(never)]
+fn on_packet_of<P: HostProtocol>(
+    host: &mut Host,
+    ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+    packet: &Packet,
+) {
+    P::on_packet(host, ctx, packet);
+}
+
 macro_rules! dispatch {
     ($($module:ident::$Protocol:ident: $($kind:ident),* $(| $($own:ident),+)?;)*) => {
         use crate::protocol::{$($module::$Protocol),*};
@@ -52,7 +62,7 @@ macro_rules! dispatch {
         #[inline(never)]
         pub(crate) fn on_packet(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
             match packet.kind {
-                $($(packets::$kind => $Protocol::on_packet(host, ctx, packet),)*)*
+                $($(packets::$kind => on_packet_of::<$Protocol>(host, ctx, packet),)*)*
                 kind => unreachable!("{kind:?} is no control packet"),
             }
         }
