@@ -685,7 +685,7 @@ impl Shared {
         // If that time passes, and all that may come in by then. What is not paused has nothing in its headroom.
         let (bytes, left) = (bytes + u64::from(briefly), self.brief.used.checked_sub(self.used));
         let stays_below =
-            |left: u64| bytes <= unasked || !is_paused && bytes - self.reserve < left * self.alpha >> 20;
+            |left: u64| bytes <= unasked || !is_paused && bytes - self.reserve < (left * self.alpha) >> 20;
         time < self.brief.time && left.is_some_and(stays_below) || self.stays_quiet_exactly(port, time)
     }
 
