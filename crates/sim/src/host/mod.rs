@@ -120,8 +120,6 @@ pub(crate) struct Host {
     pub(crate) meters: Option<Box<SenderMeters>>,
     /// Last time a packet came or a calculation ended. Timers that find nothing to do are no events of the run.
     pub(crate) last_event: Time,
-    /// Last time a calculation ended, by the [clock](World::clock) of the workload.
-    pub(crate) calculated: Option<Time>,
 }
 
 impl Host {
@@ -159,7 +157,6 @@ impl Host {
             sampler: _,
             meters: _,
             last_event: _,
-            calculated: _,
         } = self;
         let queued = queue.iter().flat_map(|queue| queue.packets());
         let early = reordering.iter().flat_map(|reordering| reordering.packets());
@@ -241,6 +238,8 @@ pub(crate) struct Rare {
     pub(crate) streams: FxHashMap<(u32, u16, u8), u32>,
     /// When the program wants to be called.
     pub(crate) calculations: Calculations,
+    /// Last time a calculation ended, by the [clock](World::clock) of the workload.
+    pub(crate) calculated: Option<Time>,
     /// ACKs that are held back, by receiver.
     pub(crate) delayed_acks: FxHashMap<u32, DelayedAck>,
     /// Headers that came back, by flow, after what was known of these was handed in.
@@ -263,8 +262,15 @@ impl Rare {
     /// Packets that have come and that the host has not looked at.
     fn buffered(&self) -> impl Iterator<Item = &Packet> {
         // What is processed has not been sent yet.
-        let Rare { interrupts, streams: _, calculations: _, delayed_acks: _, late_returns: _, processed: _ } =
-            self;
+        let Rare {
+            interrupts,
+            streams: _,
+            calculations: _,
+            calculated: _,
+            delayed_acks: _,
+            late_returns: _,
+            processed: _,
+        } = self;
         interrupts.coalesced.iter()
     }
 }
@@ -317,7 +323,6 @@ impl Host {
             sampler,
             meters: world.recorder.sender_interval.map(|_| Box::default()),
             last_event: Time::ZERO,
-            calculated: None,
         }
     }
 }

@@ -58,7 +58,6 @@ impl Host {
             sampler,
             meters,
             last_event,
-            calculated,
         } = self;
         if walk.has_successors() && of_server.is_none() {
             work.recur(id, false, walk);
@@ -135,11 +134,6 @@ impl Host {
             walk.refuse("samples and traces");
         }
         walk.last(last_event);
-        if walk.is_some(calculated)
-            && let Some(at) = calculated
-        {
-            walk.last(at);
-        }
     }
 }
 
@@ -220,7 +214,8 @@ impl Flow {
 
 impl Rare {
     fn recur(&mut self, (id, work): (u32, &HostWork), walk: &mut Walk) {
-        let Rare { streams, calculations, delayed_acks, late_returns, interrupts, processed } = self;
+        let Rare { streams, calculations, calculated, delayed_acks, late_returns, interrupts, processed } =
+            self;
         if !processed.acks.is_empty() || !processed.cnps.is_empty() {
             walk.refuse("answers that a NIC processes");
         }
@@ -228,6 +223,11 @@ impl Rare {
             walk.refuse("a stream of frames");
         }
         calculations.recur((id, work), walk);
+        if walk.is_some(calculated)
+            && let Some(at) = calculated
+        {
+            walk.last(at);
+        }
         let mut receivers: Vec<u32> = delayed_acks.keys().copied().collect();
         receivers.sort_unstable();
         for receiver in receivers {

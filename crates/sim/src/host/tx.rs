@@ -235,9 +235,10 @@ impl Host {
             self.finish(ctx, slot);
         } else if !at_hosts::wake(self, ctx)
             && self.next_wake().is_some_and(|wakes| wakes <= ctx.now)
-            && let Some(op) = self.rare.as_mut().and_then(|rare| rare.calculations.end(ctx.world))
+            && let Some(rare) = &mut self.rare
+            && let Some(op) = rare.calculations.end(ctx.world)
         {
-            (self.last_event, self.calculated) = (ctx.now, Some(ctx.clock()));
+            (self.last_event, rare.calculated) = (ctx.now, Some(ctx.clock()));
             self.follow_program(ctx, |work, now, actions| work.on_wake(now, op, actions));
         }
         self.hand_over(ctx);

@@ -303,7 +303,8 @@ impl Done {
     /// When flows and calculations were all done.
     fn makespan(&self, nodes: &[Node]) -> Option<Time> {
         let is_done = !self.is_undone && !hosts(nodes).any(Host::has_work_left);
-        let calculated = hosts(nodes).filter_map(|host| host.calculated).max().max(self.calculated);
+        let calculated =
+            hosts(nodes).filter_map(|host| host.rare.as_ref()?.calculated).max().max(self.calculated);
         self.last_completion.max(calculated).filter(|_| is_done)
     }
 }

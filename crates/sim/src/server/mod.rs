@@ -128,7 +128,9 @@ impl Server {
             host.work = std::mem::take(&mut work);
             host.take_back(upcoming.take());
             host.last_event = host.last_event.max(last_event);
-            host.calculated = calculated;
+            if calculated.is_some() {
+                host.rare.get_or_insert_default().calculated = calculated;
+            }
             (id, host)
         })
     }
