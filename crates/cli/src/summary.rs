@@ -136,7 +136,9 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
                 }
             ),
         };
-        let because = obstacle.as_ref().map(|what| format!(", because of {what}")).unwrap_or_default();
+        let so_far = if *jumps > 0 { "; nothing else" } else { "" };
+        let because =
+            obstacle.as_ref().map(|what| format!("{so_far}, because of {what}")).unwrap_or_default();
         text += &format!("skipped    {what}{because}\n");
         text += &summary.steady.as_ref().map(show_steady).unwrap_or_default();
     }
@@ -144,7 +146,12 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         text += &format!("warning    {warning}\n");
     }
     if summary.status == Status::Interrupted {
-        text += "INTERRUPTED: these numbers cover only what had happened until then.\n";
+        let components = performance.skipped.as_ref().map_or(1, |skipped| skipped.components);
+        text += "INTERRUPTED: these numbers cover only what had happened until then";
+        text += match components {
+            1 => ".\n",
+            _ => ": some components were over, and others had not begun.\n",
+        };
     }
     show::fit(&text)
 }

@@ -331,7 +331,7 @@ impl Rules {
     /// Whether what happens at one port of a switch never makes a difference at another, as long as no packet goes from one to the other. It does where they share memory or random numbers; and where input
     /// buffers are paused, as all that comes to the switch at one instant then takes part in the choice of what starts.
     pub fn ports_are_apart(&self) -> bool {
-        let draws = self.marks_arrivals || self.early_drop > 0;
+        let draws = self.marks_arrivals || self.early_drop > 0 || self.trims.are_there();
         !draws
             && matches!(self.flow_control, FlowControl::Lossy(_) | FlowControl::Credits(_))
             && !self.may_wait_at_inputs()
@@ -530,7 +530,11 @@ mod tests {
     use super::*;
     use crate::config::{FabricOptions, TrafficClass};
     use crate::flow_control::credits::Credits;
+    use crate::flow_control::pfc::Pfc;
+    use crate::flow_control::pfc_shared::PfcShared;
     use crate::packet::{Flags, Trail};
+    use crate::queue::tail_drop::RandomDrop;
+    use crate::queue::trimming::Trimming;
 
     fn rules(classes: &[Option<u32>], vcs: u8) -> Rules {
         let classes = classes.iter().map(|&share| TrafficClass { share }).collect();
@@ -547,6 +551,34 @@ mod tests {
         let classes = rules(&[Some(1), None, Some(2)], 1);
         assert_eq!([0, 1, 2].map(|queue| classes.describe_queue(queue)), [(1, 0), (0, 0), (2, 0)]);
         assert_eq!([0, 1, 2].map(|class| classes.first_queue(class)), [1, 0, 2]);
+    }
+
+    #[test]
+    fn ports_are_apart_where_they_share_neither_memory_nor_draws_nor_pauses() {
+        let fabric = |flow_control, queue, ecn: Option<Mark>| {
+            let marks = |mark| Ecn { kmin: Bytes(1), kmax: Bytes(9), pmax: 1.0, mark };
+            let options = FabricOptions { ecn: ecn.map(marks), ..FabricOptions::default() };
+            Rules::new(&Fabric { options, flow_control, queue }, Bytes(4096), 1)
+        };
+        let lossy = || FlowControl::Lossy(Default::default());
+        let drops = |random| Queue::TailDrop(TailDrop { random });
+        let apart = [
+            fabric(lossy(), drops(None), None),
+            fabric(lossy(), drops(None), Some(Mark::Departure)),
+            fabric(FlowControl::Credits(Credits::default()), drops(None), None),
+        ];
+        assert!(apart.iter().all(Rules::ports_are_apart));
+        let early = Some(RandomDrop { packets: 2, probability: 0.5 });
+        let together = [
+            fabric(lossy(), drops(None), Some(Mark::Arrival)),
+            fabric(lossy(), Queue::Trimming(Trimming::default()), None),
+            fabric(FlowControl::Pfc(Pfc::default()), drops(None), None),
+            fabric(FlowControl::PfcShared(PfcShared::default()), drops(None), None),
+        ];
+        assert!(!together.iter().any(Rules::ports_are_apart));
+        let options = FabricOptions { buffer: Some(Bytes(100_000)), ..FabricOptions::default() };
+        let early = Fabric { options, flow_control: lossy(), queue: drops(early) };
+        assert!(!Rules::new(&early, Bytes(4096), 1).ports_are_apart());
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use common::*;
 use netloom_fabric::flow_control::{credits, pfc};
-use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark};
+use netloom_fabric::queue::trimming::Trimming;
+use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark, Queue};
 use netloom_record::{Records, Skipped, Window};
 use netloom_routing::selector::round_robin::RoundRobin;
 use netloom_routing::{Routing, Selector, preset};
@@ -764,6 +765,21 @@ fn components_are_run_one_by_one() {
     // All paths count that there are.
     let across = ["0,1,40000000,0ps", "2,4,50000000,1us", "3,5,60000000,2us", "6,7,70000000,0ps"];
     assert_eq!(components(&network, &ecmp(), &across), 3);
+}
+
+/// A switch that trims draws which packet it trims.
+#[test]
+fn incasts_on_a_switch_that_trims_are_one_component() {
+    let lines =
+        |hosts: [u32; 3], bytes: u32| [1, 2].map(|src| format!("{},{},{bytes},0ps", hosts[src], hosts[0]));
+    let lines: Vec<String> = [lines([0, 1, 2], 1_000_000), lines([3, 4, 5], 2_000_000)].concat();
+    let queue = Queue::Trimming(Trimming::default());
+    let transport = netloom_transport::preset::find("ndp").unwrap().transport();
+    let config = SimConfig { fabric: Fabric { queue, ..Fabric::default() }, transport, ..ecmp() };
+    skipped(&crossbar(6), &config, &flows("incasts", &lines));
+    let reliability = Reliability::GoBackN(GoBackN::default());
+    let config = SimConfig { transport: Transport { reliability, ..unlimited() }, ..config };
+    skipped(&crossbar(6), &config, &flows("incasts", &lines));
 }
 
 #[test]

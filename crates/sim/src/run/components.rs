@@ -14,6 +14,9 @@ use crate::world::World;
 /// Switches that are looked at on all ways, at most: some tens of milliseconds. If there are more, all is one component.
 const MOST_LOOKED_AT: u32 = 1 << 20;
 
+/// Receivers of hosts that are looked at, about at most: some milliseconds. Where there are more, nearly always all hosts are joined.
+const MOST_RECEIVERS: usize = 1 << 18;
+
 /// Components that are run one by one, at most: each takes some time to begin.
 const MOST: usize = 64;
 
@@ -57,21 +60,25 @@ impl<'w> Groups<'w> {
         }
         let (towards, largest) = ((0..world.network.nodes()).collect(), vec![None; nodes.len()]);
         let mut groups = Groups { world, towards, largest, count: 0 };
-        let pairs = groups.join_ends(nodes);
+        let pairs = groups.join_ends(nodes)?;
         let mut ways = Ways::new(world);
         let mut goes_on = pairs.iter().all(|&(to, from)| ways.join((from, to), &mut groups));
         goes_on &= groups.count > 1;
         goes_on.then_some(groups)
     }
 
-    /// Joins nodes with those to which they send. Returns the ends of all ways, there and back: where they lead to, and from where.
-    fn join_ends(&mut self, nodes: &[Node]) -> Vec<(HostId, HostId)> {
-        let mut pairs = Vec::new();
+    /// Joins nodes with those to which they send. Returns the ends of all ways, there and back: where they lead to, and from where; none if there are too many.
+    fn join_ends(&mut self, nodes: &[Node]) -> Option<Vec<(HostId, HostId)>> {
+        let (mut pairs, mut looked_at) = (Vec::new(), 0);
         for (id, node) in (0..).zip(nodes) {
             let Some(work) = node.work() else { continue };
             let (src, _) = self.world.server(id);
             let mut receivers = Vec::new();
             let largest = work.each_receiver(&mut |dst| receivers.push(dst));
+            looked_at += receivers.len();
+            if looked_at > MOST_RECEIVERS {
+                return None;
+            }
             receivers.sort_unstable();
             receivers.dedup();
             for dst in receivers.into_iter().filter(|&dst| dst != src) {
@@ -84,7 +91,7 @@ impl<'w> Groups<'w> {
         }
         pairs.sort_unstable();
         pairs.dedup();
-        pairs
+        Some(pairs)
     }
 
     /// The node of a host, or of a server where hosts send as these.
