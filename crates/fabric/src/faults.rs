@@ -29,6 +29,8 @@ pub struct ChannelFaults {
     pub(crate) flush: Option<Time>,
     /// When the packet that was lost last would have arrived, if the other end notices that it is missing.
     pub(crate) missed: Option<Time>,
+    /// When the transmission of the packet that is being sent ends, if it is lost: at the latest when the channel is cut. A NIC lets the time of the whole packet pass.
+    pub(crate) sends_until: Time,
     /// Under flow control: the link has been cut, and the repair has not been handled yet, which may be the last thing that happens in its instant.
     pub(crate) is_down: bool,
     /// The link came back while the input buffer of its port was still so full that its neighbour had to pause, and that has not ended yet.
@@ -72,6 +74,7 @@ impl ChannelFaults {
             is_flushed: false,
             flush: None,
             missed: None,
+            sends_until: Time::MAX,
             is_down: false,
             came_back_full: false,
             losses,
@@ -133,6 +136,7 @@ impl ChannelFaults {
 
     /// What becomes of a packet that starts at `start` and would have arrived at `end`. `is_signal`: it is one of the link's own.
     pub(crate) fn judge(&mut self, start: Time, end: Time, has_waited: bool, is_signal: bool) -> Start {
+        self.sends_until = Time::MAX;
         if let Some(cut) = self.take_flush(start)
             && has_waited
         {

@@ -170,6 +170,25 @@ fn a_nic_goes_on_at_its_pace_while_its_channel_is_cut() {
     }
 }
 
+/// What is lost on its way counts as sent until then, but not beyond the cut.
+#[test]
+fn what_a_nic_sends_when_a_run_ends_counts_until_then() {
+    let pfc = Pfc { buffer: Bytes(100_000), ..Pfc::default() };
+    let lossy = vec![LossInterval { from: ns(0), until: ns(500), probability: u32::MAX }];
+    let faults = [(vec![(ns(400), ns(450))], vec![]), (vec![(ns(900), ns(950))], vec![]), (vec![], lossy)];
+    for fabric in [Fabric::default(), with(FlowControl::Pfc(pfc))] {
+        for ((cuts, losses), sent) in faults.clone().into_iter().zip([100, 200, 200]) {
+            let rules = Rules::new(&fabric, Bytes(PACKET), 1).with_faults();
+            let mut ports = Ports::new([faulty(cuts, losses)], &rules, true);
+            ports.send_now(0, &mut data(0, 200), ns(300), &rules, &mut Left::default());
+            for end in [300, 350, 400, 450, 500, 9000] {
+                assert_eq!(ports.stats_of(0, ns(end)).busy, ns((end - 300).min(sent)), "at {end}");
+            }
+            assert_eq!(ports.stats_of(0, ns(500)).lost, 1);
+        }
+    }
+}
+
 /// Under credits the other end notices a packet that is lost at random when it would have arrived, and gives its room back.
 #[test]
 fn what_is_lost_at_random_is_missed_when_it_would_have_arrived() {

@@ -558,10 +558,11 @@ impl Port {
                 special.estimate(packet, start);
                 return Some(span);
             }
-            Start::IsCut => {}
+            Start::IsCut => self.sending = 0,
             Start::LostOnTheWay => {
                 // A cut ends the transmission.
                 self.free_at = (start + span.duration).min(faults.next_cut());
+                faults.sends_until = self.free_at;
                 self.sending = packet.size;
                 self.stats.bytes += u64::from(packet.size);
                 self.stats.packets += 1;
@@ -573,6 +574,7 @@ impl Port {
                 // let the time of the lost packet pass before.
                 debug_assert!(start >= cut);
                 faults.flush = Some(cut);
+                self.sending = 0;
             }
         }
         rare.losses.lost += u64::from(!is_signal);
@@ -600,12 +602,16 @@ impl Port {
     #[cold]
     pub(crate) fn pass(&mut self, packet: &Packet, at: Time) {
         self.free_at = at + self.take(packet.size).duration;
-        self.sending = 0;
     }
 
     /// How much of what is being sent is sent after `end`.
     fn sends_beyond(&self, end: Time) -> Time {
-        if self.sending == 0 { Time::ZERO } else { self.free_at.saturating_sub(end) }
+        if self.sending == 0 {
+            return Time::ZERO;
+        }
+        let faults = self.special().and_then(|special| special.faults.as_ref());
+        let until = faults.map_or(Time::MAX, |faults| faults.sends_until);
+        self.free_at.min(until).saturating_sub(end)
     }
 
     /// Applies the changes of the channel's rate that are due by `now`.

@@ -86,7 +86,7 @@ impl Nic {
         let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
         loop {
             let then = host.advance(&mut Ctx::new(ctx.world, *id, ctx.now, &mut AnyScheduler(out)));
-            let Some((due, timer)) = out.due_timer(Due { at: ctx.now, source }) else {
+            let Some((due, timer)) = out.take_due(Due { at: ctx.now, source }) else {
                 *next = then.unwrap_or(Time::MAX);
                 return;
             };
