@@ -136,9 +136,8 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
                 }
             ),
         };
-        let so_far = if *jumps > 0 { "; nothing else" } else { "" };
-        let because =
-            obstacle.as_ref().map(|what| format!("{so_far}, because of {what}")).unwrap_or_default();
+        let rest = if *jumps > 0 { "; nothing else" } else { "" };
+        let because = obstacle.as_ref().map(|what| format!("{rest}, because of {what}")).unwrap_or_default();
         text += &format!("skipped    {what}{because}\n");
         text += &summary.steady.as_ref().map(show_steady).unwrap_or_default();
     }
@@ -150,7 +149,7 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         text += "INTERRUPTED: these numbers cover only what had happened until then";
         text += match components {
             1 => ".\n",
-            _ => ": some components were over, and others had not begun.\n",
+            _ => "; components are run one by one, and some may not have begun.\n",
         };
     }
     show::fit(&text)

@@ -1,6 +1,6 @@
 //! How long packets take on a channel, in few bytes.
 
-use netloom_units::{Rate, Time};
+use netloom_units::{Rate, Time, greatest_common_divisor};
 
 /// What a byte takes at one bit per second, in picoseconds.
 const SLOWEST: u64 = 8_000_000_000_000;
@@ -58,13 +58,6 @@ impl Pace {
         let work = u64::from(self.picoseconds) * u64::from(size);
         (self.bytes > 0).then(|| work.div_ceil(u64::from(self.bytes)) as u32)
     }
-}
-
-fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// A rate that is no [`Pace`].

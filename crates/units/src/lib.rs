@@ -11,7 +11,7 @@
 //!
 //! The [`kind`] module lets a closed set of named alternatives (routing selectors, traffic patterns, …) carry
 //! their parameters, defaults, reader and documentation in one place. [`Invalid`] is the error of every check of a
-//! parameter, [`Histogram`] counts values of many magnitudes, [`memory`] says how much of that there is, [`names`] finds the nearest valid word, [`narrow()`] makes numbers smaller, [`random`] lists every stream of random numbers, and [`recurrence`] says what of a state recurs.
+//! parameter, [`greatest_common_divisor`] reduces fractions, [`Histogram`] counts values of many magnitudes, [`memory`] says how much of that there is, [`names`] finds the nearest valid word, [`narrow()`] makes numbers smaller, [`random`] lists every stream of random numbers, and [`recurrence`] says what of a state recurs.
 //!
 //! ```
 //! use netloom_units::{Bytes, Rate, Time};
@@ -25,6 +25,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
+mod divisor;
 mod histogram;
 mod invalid;
 pub mod kind;
@@ -36,6 +37,7 @@ mod quantity;
 pub mod random;
 pub mod recurrence;
 
+pub use divisor::greatest_common_divisor;
 pub use histogram::Histogram;
 pub use invalid::Invalid;
 pub use narrow::narrow;

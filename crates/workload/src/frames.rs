@@ -86,7 +86,7 @@ impl Injection {
 #[derive(Clone, Debug)]
 pub(crate) struct Frames {
     rng: Stream,
-    partners: Partners,
+    pub(crate) partners: Partners,
     /// Empty slots between two bursts.
     idle: Geometric,
     /// Frames of a burst after the first.
@@ -105,11 +105,6 @@ impl Frames {
     /// When they end.
     pub(crate) fn until(&self) -> Time {
         self.until
-    }
-
-    /// Calls with every host to which frames may go.
-    pub(crate) fn each_receiver(&self, visit: &mut dyn FnMut(HostId)) {
-        self.partners.each(visit);
     }
 
     pub(crate) fn next(&mut self) -> Option<Message> {

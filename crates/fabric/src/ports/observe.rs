@@ -192,7 +192,7 @@ impl Ports {
         outputs.chain(inputs).map(|(port, queue, packet)| (port as u16, queue.checked_sub(DATA), packet))
     }
 
-    /// Time begins once more, after all has left and what is known has been taken note of: ports at which nothing waits are free from the beginning on.
+    /// Time starts again at zero, after all packets have left: ports at which nothing waits are free from then on. Statistics stay.
     pub fn begin_again(&mut self) {
         for port in self.ports.iter_mut().filter(|port| port.occupied == 0) {
             port.forget_early();

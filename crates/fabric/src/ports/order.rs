@@ -29,7 +29,7 @@ impl Ports {
     #[inline(always)]
     pub fn is_together(&self, now: Time, is_alone: bool) -> bool {
         match is_alone {
-            // Which does not come where they are not.
+            // That is never where they are not entangled.
             true => now >= self.apart_until,
             false => self.is_entangled(),
         }

@@ -127,9 +127,7 @@ impl SwitchPathSelector {
             return;
         }
         self.counter.recur(walk);
-        if let ActiveSelector::RoundRobin(turn) = &mut *self.selector {
-            turn.recur(walk);
-        }
+        self.selector.recur(walk);
     }
 
     /// How ports are chosen before packets are handled.

@@ -1,6 +1,7 @@
 //! What every kind of selector declares and does.
 
 use netloom_paths::routes::KShortest;
+use netloom_units::recurrence::Walk;
 use netloom_units::{Invalid, Time};
 use rand::Rng;
 
@@ -187,6 +188,9 @@ pub(crate) trait PortSelector {
 
     /// A congestion notification was made here or passes by.
     fn notice(&mut self, _: &Notice, _: PortContext) {}
+
+    /// [Recurs](netloom_units::recurrence): passes through what it remembers. Only kinds whose [choices recur](Routing::choices_recur) need to.
+    fn recur(&mut self, _: &mut Walk) {}
 
     /// Why a data packet takes its port while nothing has been learnt; none if there is no more to say than the kind's name.
     fn words(&self, _: &Header, _ports: usize) -> Option<String> {

@@ -44,6 +44,7 @@ pub mod ugal;
 pub mod valiant;
 pub mod weighted;
 
+use netloom_units::recurrence::Walk;
 use netloom_units::{Invalid, kinds};
 use rand::Rng;
 
@@ -118,6 +119,12 @@ macro_rules! selectors {
             fn notice(&mut self, notice: &Notice, context: PortContext) {
                 match self {
                     $(ActiveSelector::$Kind(state) => state.notice(notice, context),)+
+                }
+            }
+
+            fn recur(&mut self, walk: &mut Walk) {
+                match self {
+                    $(ActiveSelector::$Kind(state) => state.recur(walk),)+
                 }
             }
 

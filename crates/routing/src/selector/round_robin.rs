@@ -1,7 +1,7 @@
 //! The next in turn.
 
-use netloom_units::Invalid;
-use netloom_units::recurrence::{Recur, Walk};
+use netloom_units::recurrence::Walk;
+use netloom_units::{Invalid, greatest_common_divisor};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub(crate) struct Turn {
     reshuffle: Option<u32>,
     /// Packets since the order was drawn, or from a random number on; none before the first one.
     turn: Option<u64>,
-    /// The least common multiple of how many candidates there have been: after so many packets turns come round.
+    /// The least common multiple of how many candidates there have been: turns repeat after so many packets.
     cycle: u64,
     /// By set of candidates, the order in which they come, if it is a random one.
     orders: FxHashMap<u32, Box<[u16]>>,
@@ -74,26 +74,6 @@ impl SelectorConfig for RoundRobin {
     }
 }
 
-fn greatest_common_divisor(one: u64, other: u64) -> u64 {
-    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
-}
-
-/// In a random order nothing recurs: it is drawn again before long.
-impl Recur for Turn {
-    fn recur(&mut self, walk: &mut Walk) {
-        let Turn { reshuffle, turn, cycle, orders: _ } = self;
-        walk.exact(*cycle);
-        let Some(turn) = turn else { return walk.exact(u64::MAX) };
-        match reshuffle {
-            None => {
-                walk.exact(*turn % *cycle);
-                walk.sum(turn);
-            }
-            Some(_) => walk.exact(*turn),
-        }
-    }
-}
-
 impl PortSelector for Turn {
     #[inline]
     #[expect(
@@ -120,6 +100,20 @@ impl PortSelector for Turn {
         let turn = if is_due { 0 } else { turn };
         self.turn = Some(turn + 1);
         usize::from(order[(turn % ports as u64) as usize])
+    }
+
+    // In a random order nothing recurs: it is drawn again before long.
+    fn recur(&mut self, walk: &mut Walk) {
+        let Turn { reshuffle, turn, cycle, orders: _ } = self;
+        walk.exact(*cycle);
+        let Some(turn) = turn else { return walk.exact(u64::MAX) };
+        match reshuffle {
+            None => {
+                walk.exact(*turn % *cycle);
+                walk.sum(turn);
+            }
+            Some(_) => walk.exact(*turn),
+        }
     }
 }
 

@@ -61,10 +61,7 @@ impl Host {
     /// Sends everything that leaves before a message comes.
     #[inline(never)]
     pub(crate) fn catch_up(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
-        match self.sampler.is_some() {
-            true => self.sample_until(ctx),
-            false => self.send_until(ctx),
-        };
+        self.advance_by_instants(ctx);
         // What has left by now may have set timers that come before this message; seldom.
         while ctx.out.next_timer() <= ctx.now
             && let Some((due, timer)) = ctx.out.due_timer(message.due(ctx.now))

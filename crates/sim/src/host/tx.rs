@@ -62,9 +62,9 @@ impl Host {
     #[inline(always)]
     pub(crate) fn advance_by_instants(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
         if self.sampler.is_some() {
-            return self.sample_until(&mut ctx.again());
+            return self.sample_until(ctx);
         }
-        self.send_until(&mut ctx.again())
+        self.send_until(ctx)
     }
 
     /// Sends as [`Self::send_until`], and takes the samples that are due.

@@ -61,9 +61,11 @@ impl<'w> Groups<'w> {
         let (towards, largest) = ((0..world.network.nodes()).collect(), vec![None; nodes.len()]);
         let mut groups = Groups { world, towards, largest, count: 0 };
         let pairs = groups.join_ends(nodes)?;
+        if groups.count < 2 {
+            return None;
+        }
         let mut ways = Ways::new(world);
-        let mut goes_on = pairs.iter().all(|&(to, from)| ways.join((from, to), &mut groups));
-        goes_on &= groups.count > 1;
+        let goes_on = pairs.iter().all(|&(to, from)| ways.join((from, to), &mut groups));
         goes_on.then_some(groups)
     }
 

@@ -20,7 +20,7 @@ impl HostWork {
                 Bytes(0)
             }
             Source::Frames(frames) => {
-                frames.each_receiver(visit);
+                frames.partners.each(visit);
                 Bytes(0)
             }
             Source::Closed { work, .. } => {
