@@ -46,7 +46,7 @@ pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};
 pub use queue::Queue;
 pub use round_robin::RoundRobin;
 pub use rules::{
-    Accounting, Anything, CreditsOfChannels, Known, PacedPfc, PacedPfcShared, PlainCredits, PlainPfc,
-    PlainPfcShared, Rules,
+    Accounting, Anything, CreditsOfChannels, Known, KnownRules, PacedPfc, PacedPfcShared, PlainCredits,
+    PlainPfc, PlainPfcShared, Rules,
 };
 pub use telemetry::{Stamp, Telemetry};

@@ -40,9 +40,24 @@ impl Left {
     }
 }
 
-/// Puts the last one in its place among those before it that have left the same port, which are in order: beside one of the same instant if there is one, and otherwise just before the first that comes after it.
+/// Puts the last one in its place among those before it that have left the same port, which are in order.
 #[inline(never)]
 fn insert(left: &mut [Left]) {
+    let Some((last, before)) = left.split_last_mut() else { return };
+    let ingress = last.ingress;
+    let mut earlier = before.iter_mut().rev().filter(|one| one.ingress == ingress);
+    let Some(one) = earlier.next() else { return };
+    // Mostly it comes between the last two.
+    if last.at < one.at && earlier.next().is_none_or(|one| one.at < last.at) {
+        return std::mem::swap(last, one);
+    }
+    insert_anywhere(left);
+}
+
+/// [`insert`]: beside one of the same instant if there is one, and otherwise just before the first that comes after it.
+#[cold]
+#[inline(never)]
+fn insert_anywhere(left: &mut [Left]) {
     let Some((&mut one, before)) = left.split_last_mut() else { return };
     let end = before.len();
     let mut place = end;

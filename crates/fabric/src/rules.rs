@@ -56,6 +56,21 @@ pub enum Accounting {
     Credits,
 }
 
+/// The rules for which there is code of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownRules {
+    /// [`PlainPfc`] or [`PacedPfc`].
+    Pfc,
+    /// [`PlainPfcShared`] or [`PacedPfcShared`].
+    PfcShared,
+    /// [`PlainCredits`].
+    PlainCredits,
+    /// [`CreditsOfChannels`].
+    CreditsOfChannels,
+    /// [`Anything`].
+    Anything,
+}
+
 /// What is known of the [`Rules`] of a lossless fabric where code is made for them, so that no packet asks for it.
 pub trait Known {
     /// [`Rules::has_plain_queues`]; `false`: it is not known.
@@ -181,6 +196,7 @@ pub struct Rules {
     /// The largest packet.
     pub(crate) packet: u64,
     pub(crate) flow_control: FlowControl,
+    known: KnownRules,
     pub(crate) is_lossless: bool,
     /// Whether a data packet without room is simply dropped.
     pub(crate) drops_tail: bool,
@@ -257,7 +273,7 @@ impl Rules {
             safe = buffer.saturating_sub(u64::from(random.packets).saturating_mul(packet.0));
             early_drop = (random.probability * (1u64 << 32) as f64) as u64;
         }
-        Rules {
+        let mut rules = Rules {
             queues,
             has_one_data_queue: queues == DATA + 1,
             first_shared,
@@ -289,7 +305,27 @@ impl Rules {
                 FlowControl::Lossy(_) | FlowControl::Credits(_) => Time::ZERO,
             },
             flow_control: fabric.flow_control.clone(),
+            known: KnownRules::Anything,
+        };
+        rules.known = rules.find_known();
+        rules
+    }
+
+    fn find_known(&self) -> KnownRules {
+        let accounting = self.accounting().filter(|_| !self.may_wait_at_inputs());
+        match (self.has_plain_queues(), self.has_channels(), accounting) {
+            (true, _, Some(Accounting::Fixed)) => KnownRules::Pfc,
+            (true, _, Some(Accounting::Shared)) => KnownRules::PfcShared,
+            (true, _, Some(Accounting::Credits)) => KnownRules::PlainCredits,
+            (_, true, Some(Accounting::Credits)) => KnownRules::CreditsOfChannels,
+            _ => KnownRules::Anything,
         }
+    }
+
+    /// What is known of them in a lossless fabric.
+    #[inline(always)]
+    pub fn known(&self) -> KnownRules {
+        self.known
     }
 
     /// The same under a run's seed, for what ports draw by themselves.

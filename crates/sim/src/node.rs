@@ -6,8 +6,8 @@ use netloom_engine::{
     Batch, Due, DynScheduler, FIRST_TIMER, Handler, Hint, Model, NodeIndex, Scheduler, Unhandled,
 };
 use netloom_fabric::{
-    Accounting, Anything, CreditsOfChannels, PacedPfc, PacedPfcShared, Packet, PlainCredits, PlainPfc,
-    PlainPfcShared, Ports, Rules,
+    Anything, CreditsOfChannels, KnownRules, PacedPfc, PacedPfcShared, Packet, PlainCredits, PlainPfc,
+    PlainPfcShared, Ports,
 };
 use netloom_topology::NodeId;
 use netloom_units::Time;
@@ -28,27 +28,21 @@ use crate::world::World;
 macro_rules! by_flow_control {
     ($rules:expr, [$Pfc:ident, $PfcShared:ident], $Q:ident => $run:expr) => {
         by_flow_control!(@ $rules, $Q => $run,
-            (true, _, Some(Accounting::Fixed)) => $Pfc,
-            (true, _, Some(Accounting::Shared)) => $PfcShared,
-            (true, _, Some(Accounting::Credits)) => PlainCredits,
-            (_, true, Some(Accounting::Credits)) => CreditsOfChannels,
-            _ => Anything,
+            KnownRules::Pfc => $Pfc,
+            KnownRules::PfcShared => $PfcShared,
+            KnownRules::PlainCredits => PlainCredits,
+            KnownRules::CreditsOfChannels => CreditsOfChannels,
+            KnownRules::Anything => Anything,
         )
     };
     (@ $rules:expr, $Q:ident => $run:expr, $($rule:pat => $Known:ty,)+) => {
-        match ($rules.has_plain_queues(), $rules.has_channels(), known_accounting($rules)) {
+        match $rules.known() {
             $($rule => {
                 type $Q = KeepsAll<$Known>;
                 $run
             })+
         }
     };
-}
-
-/// How input buffers are accounted, where packets do not wait at them.
-#[inline(always)]
-fn known_accounting(rules: &Rules) -> Option<Accounting> {
-    rules.accounting().filter(|_| !rules.may_wait_at_inputs())
 }
 
 /// Runs what a switch does for the [`Queueing`] of the rules, whose name in it is `$Q`. `$hands_on_early`: as for [`Drops`]. Without what is known of flow control, which would be code for what is rarely run.

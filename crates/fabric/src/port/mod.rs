@@ -631,13 +631,35 @@ impl Port {
     }
 
     /// Flow control pauses queues, given as bits.
-    // Rare, and said to be: where a packet is sent more is kept in registers.
+    #[cold]
+    pub(crate) fn pause(&mut self, queues: u32, now: Time, is_host: bool) {
+        self.note_pauses(queues, u64::from(queues.count_ones()), now, is_host);
+    }
+
+    /// Flow control pauses a queue.
+    #[inline(always)]
+    pub(crate) fn pause_queue(&mut self, queue: usize, now: Time, is_host: bool) {
+        self.note_pauses(1 << queue, 1, now, is_host);
+    }
+
+    // Rare, and said to be: where a packet is sent more is kept in registers. That there are so many queues is said by who knows it: to count bits takes a dozen instructions.
     #[cold]
     #[inline(never)]
-    pub(crate) fn pause(&mut self, queues: u32, now: Time, is_host: bool) {
+    fn note_pauses(&mut self, queues: u32, pauses: u64, now: Time, is_host: bool) {
+        let Some(rare) = self.rare.as_deref_mut() else {
+            return self.note_first_pauses(queues, pauses, now, is_host);
+        };
+        rare.pause.pauses += pauses;
         self.paused |= queues;
-        self.rare.get_or_insert_default().pause.pauses += u64::from(queues.count_ones());
         self.note_pause_at_once(now, is_host);
+    }
+
+    /// [`Self::note_pauses`] of a port of which nothing rare was known.
+    #[cold]
+    #[inline(never)]
+    fn note_first_pauses(&mut self, queues: u32, pauses: u64, now: Time, is_host: bool) {
+        self.rare.get_or_insert_default();
+        self.note_pauses(queues, pauses, now, is_host);
     }
 
     /// Notes whether flow control holds data back from now on.

@@ -76,7 +76,23 @@ impl Ports {
     /// A credit has come back to a port.
     #[inline(always)]
     pub fn on_credit(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
-        self.advance_under_flow_control(credit.port, now, rules, wire);
+        let state = &self.ports[usize::from(credit.port)];
+        if state.ready() != 0 && state.free_at < now {
+            return self.on_credit_behind(credit, now, rules, wire);
+        }
+        self.take_credit(credit, now);
+    }
+
+    /// [`Self::on_credit`] of a port that has sent meanwhile.
+    // Apart, so that the other case saves no registers.
+    #[inline(never)]
+    fn on_credit_behind(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        self.advance_port_lossless(credit.port, now, rules, wire);
+        self.take_credit(credit, now);
+    }
+
+    #[inline(always)]
+    fn take_credit(&mut self, credit: Credit, now: Time) {
         if self.buffers.earn(credit) {
             self.resume(credit.port, 1 << (usize::from(credit.queue) + DATA), now);
         }

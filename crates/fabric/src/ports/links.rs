@@ -213,7 +213,7 @@ pub(super) fn lose(
         at.wire.miss(port.to, port.channel, arrival, room);
     }
     if effect == Effect::OutOfCredit {
-        port.pause(1 << queue, start, is_host);
+        port.pause_queue(queue, start, is_host);
         return Effect::None;
     }
     effect

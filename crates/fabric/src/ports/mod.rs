@@ -23,7 +23,7 @@ use crate::packet::{Packet, SaysSeq};
 use crate::port::{LAST_RANK, Port, PortQueue, PortSpec, RING, Wire};
 use crate::queues::Queues;
 use crate::round_robin::RoundRobin;
-use crate::rules::{Accounting, DATA, Rules, Step};
+use crate::rules::{DATA, KnownRules, Rules, Step};
 
 /// Before when a transmission must begin that leaves its room to a packet which arrives at `now`: the transmission before it is over by then, so it
 /// begins at `now` at the latest. Only a packet that would find no room otherwise makes its port choose so early; see [`Ports::enqueue`].
@@ -107,9 +107,9 @@ enum KnownOfPorts {
 
 impl KnownOfPorts {
     fn new(rules: &Rules, is_ordered: bool, is_host: bool) -> Self {
-        let known = match rules.accounting() {
-            Some(Accounting::Credits) if rules.has_plain_queues() => KnownOfPorts::PlainCredits,
-            Some(Accounting::Credits) if rules.has_channels() => KnownOfPorts::CreditsOfChannels,
+        let known = match rules.known() {
+            KnownRules::PlainCredits => KnownOfPorts::PlainCredits,
+            KnownRules::CreditsOfChannels => KnownOfPorts::CreditsOfChannels,
             _ => KnownOfPorts::Nothing,
         };
         if is_ordered || is_host { KnownOfPorts::Nothing } else { known }

@@ -217,7 +217,7 @@ impl<W: Wire> Transmitter<'_, W> {
         let to = (self.index as u16, queue - DATA);
         let effect = self.buffers.on_departure(self.accounting, size, passes, from, to);
         if effect == Effect::OutOfCredit {
-            self.port.pause(1 << queue, at, self.is_host);
+            self.port.pause_queue(queue, at, self.is_host);
             return Effect::None;
         }
         effect

@@ -4,8 +4,8 @@
 pub mod link;
 
 use netloom_fabric::{
-    Accounting, Anything, At, ByKind, Credit, CreditsOfChannels, Departure, Fabric, FabricOptions, Fate,
-    FlowControl, PacedPfc, PacedPfcShared, Packet, PacketKind, PlainCredits, PlainPfc, PlainPfcShared,
+    Anything, At, ByKind, Credit, CreditsOfChannels, Departure, Fabric, FabricOptions, Fate, FlowControl,
+    KnownRules, PacedPfc, PacedPfcShared, Packet, PacketKind, PlainCredits, PlainPfc, PlainPfcShared,
     PortSpec, Ports, Rules, TrafficClass, Wire,
 };
 use netloom_units::{Bytes, Rate, Time};
@@ -159,28 +159,28 @@ impl Node {
                 };
                 let to = (ports.port_queue(port, &packet, rules), next > at);
                 let at = At::new(at, rules, left);
-                let has_channels = rules.has_channels() && rules.accounting() == Some(Accounting::Credits);
-                let is_known = (rules.has_plain_queues() || has_channels) && !rules.may_wait_at_inputs();
-                return match (rules.accounting().filter(|_| is_known), *is_paced) {
-                    (Some(Accounting::Fixed), true) => {
+                return match (rules.known(), *is_paced) {
+                    (KnownRules::Pfc, true) => {
                         ports.enqueue_lossless::<PacedPfc>(to, &mut packet, random, at)
                     }
-                    (Some(Accounting::Fixed), false) => {
+                    (KnownRules::Pfc, false) => {
                         ports.enqueue_lossless::<PlainPfc>(to, &mut packet, random, at)
                     }
-                    (Some(Accounting::Shared), true) => {
+                    (KnownRules::PfcShared, true) => {
                         ports.enqueue_lossless::<PacedPfcShared>(to, &mut packet, random, at)
                     }
-                    (Some(Accounting::Shared), false) => {
+                    (KnownRules::PfcShared, false) => {
                         ports.enqueue_lossless::<PlainPfcShared>(to, &mut packet, random, at)
                     }
-                    (Some(Accounting::Credits), _) if has_channels => {
+                    (KnownRules::CreditsOfChannels, _) => {
                         ports.enqueue_lossless::<CreditsOfChannels>(to, &mut packet, random, at)
                     }
-                    (Some(Accounting::Credits), _) => {
+                    (KnownRules::PlainCredits, _) => {
                         ports.enqueue_lossless::<PlainCredits>(to, &mut packet, random, at)
                     }
-                    (None, _) => ports.enqueue_lossless::<Anything>(to, &mut packet, random, at),
+                    (KnownRules::Anything, _) => {
+                        ports.enqueue_lossless::<Anything>(to, &mut packet, random, at)
+                    }
                 };
             }
         }

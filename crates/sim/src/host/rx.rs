@@ -59,16 +59,33 @@ impl Host {
     }
 
     /// Sends everything that leaves before a message comes.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn catch_up(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
         self.advance_by_instants(ctx);
-        // What has left by now may have set timers that come before this message; seldom.
+        if ctx.out.next_timer() <= ctx.now {
+            self.catch_up_by_timers(&mut ctx.again(), message);
+        }
+        if self.sampler.is_some() {
+            self.show_sampler(ctx, message);
+        }
+    }
+
+    /// What has left by now may have set timers that come before this message; seldom.
+    #[cold]
+    #[inline(never)]
+    fn catch_up_by_timers(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
         while ctx.out.next_timer() <= ctx.now
             && let Some((due, timer)) = ctx.out.due_timer(message.due(ctx.now))
         {
             self.handle(&mut ctx.at(due.at), &timer);
             self.advance(ctx);
         }
+    }
+
+    /// The sampler sees what comes.
+    #[cold]
+    #[inline(never)]
+    fn show_sampler(&mut self, ctx: &Ctx<'_, impl Scheduler<Message>>, message: &Message) {
         if let (Some(sampler), Message::Packet(packet)) = (&mut self.sampler, message) {
             match &self.port_selector {
                 Some(ports) => sampler.see(ctx.now, &ctx.world.as_it_came(packet, ports.arrived_from)),
