@@ -772,18 +772,24 @@ fn short_timeouts() -> impl Strategy<Value = (Time, Time, Option<Time>)> {
     })
 }
 
-/// Runs with such timeouts: the same on any number of threads, and as the textbook executor has it.
+/// A transport with these timeouts.
+fn with_timeouts(transport: Transport, timeouts: (Time, Time, Option<Time>)) -> Transport {
+    let (rto_initial, rto_min, rto_max) = timeouts;
+    let options = TransportOptions { rto_initial, rto_min, rto_max, ..transport.options };
+    Transport { options, ..transport }
+}
+
+/// Runs with short timeouts: the same on any number of threads, and as the textbook executor has it.
 fn fire_when_due(
     network: &Network,
     pattern: &Pattern,
-    mut transport: Transport,
+    transport: Transport,
     fabric: Fabric,
-    (rto_initial, rto_min, rto_max): (Time, Time, Option<Time>),
     seed: u64,
     sample: Option<u64>,
 ) -> Result<(), TestCaseError> {
     let until = Time::from_us(300);
-    transport.options = TransportOptions { rto_initial, rto_min, rto_max, ..transport.options };
+    let is_short = transport.options.rto_initial <= Time::from_ns(400);
     let spraying = spraying(&transport);
     let mut config = SimConfig { transport, fabric, seed, ..spraying };
     config.fabric.options.buffer =
@@ -801,7 +807,6 @@ fn fire_when_due(
         let reference = simulate(network, &config, pattern, seed).unwrap().run_reference().unwrap().records;
         prop_assert_eq!(difference(&unsampled, &reference), None);
         let timeouts: u32 = one.flows.iter().map(|flow| flow.timeouts).sum();
-        let is_short = rto_initial <= Time::from_ns(400);
         prop_assert!(!is_short || !config.fabric.is_lossy() || timeouts > 0, "no timeout");
     }
     Ok(())
@@ -956,7 +961,7 @@ proptest! {
         seed in any::<u64>(),
         sample in prop::option::of(300..3000u64),
     ) {
-        fire_when_due(&network, &pattern, transport, fabric, timeouts, seed, sample)?;
+        fire_when_due(&network, &pattern, with_timeouts(transport, timeouts), fabric, seed, sample)?;
     }
 
     /// The NICs of a server set timers for one instant, and what ends at one begins the next at another.
@@ -971,7 +976,8 @@ proptest! {
         interval in 1..300u64,
     ) {
         transport.options.interrupt_interval = Some(Time::from_ns(interval));
-        fire_when_due(&network, &pattern, transport, fabric, timeouts, of_servers(seed), None)?;
+        let transport = with_timeouts(transport, timeouts);
+        fire_when_due(&network, &pattern, transport, fabric, of_servers(seed), None)?;
     }
 
     #[test]
