@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use netloom_units::Time;
 use netloom_units::recurrence::Walk;
 
-use crate::packet::{Packet, SaysSeq};
+use crate::packet::{NumbersOf, Packet};
 
 /// The input queues of a switch whose output queues are bounded although nothing is lost.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Waiting {
 
 impl Inputs {
     /// [Recur](netloom_units::recurrence).
-    pub(crate) fn recur(&mut self, says_seq: SaysSeq, walk: &mut Walk) {
+    pub(crate) fn recur(&mut self, numbers_of: NumbersOf, walk: &mut Walk) {
         let Inputs { queues, per_port: _, count, limit: _ } = self;
         walk.count(*count);
         for queue in queues {
@@ -44,7 +44,7 @@ impl Inputs {
                 walk.time(since);
                 walk.count(*port);
                 walk.count(*queue);
-                packet.recur(says_seq, walk);
+                packet.recur(numbers_of, walk);
             }
         }
     }

@@ -39,7 +39,7 @@ pub use buffers::check_switch;
 pub use config::{Ecn, EcnAtRate, Fabric, FabricOptions, Mark, TrafficClass};
 pub use faults::{ChannelFaults, DropCause, Dropped, LossInterval, apart};
 pub use flow_control::FlowControl;
-pub use packet::{ByKind, Flags, NO_INGRESS, Packet, PacketKind, SaysSeq, Trail, flow_number};
+pub use packet::{ByKind, Flags, NO_INGRESS, Number, NumbersOf, Packet, PacketKind, Trail, flow_number};
 pub use port::{Credit, Departure, Fate, LAST_RANK, Port, PortQueue, PortSpec, PortStats, Wire, ring_rank};
 pub use ports::{At, Ports};
 pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};

@@ -362,8 +362,19 @@ impl Flags {
     }
 }
 
-/// Which control packets say a sequence number of their flow, whose data go the other way, in [`Packet::by_kind`]: of others nothing is known that recurs.
-pub type SaysSeq = fn(PacketKind) -> bool;
+/// Which number of its flow a control packet says in [`Packet::by_kind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// A sequence number; the flow's data go the other way.
+    Seq,
+    /// How many PULLs there have been; the flow's data go the other way.
+    Pulls,
+    /// None; it goes the way of the flow's data.
+    None,
+}
+
+/// What control packets of a kind say; nothing is known that recurs of those for which it is not said.
+pub type NumbersOf = fn(PacketKind) -> Option<Number>;
 
 /// A number that no other flow of a run has, for the [walk](Walk::seq) through its sequence numbers.
 pub fn flow_number(src: u32, flow: u32) -> u64 {
@@ -372,7 +383,8 @@ pub fn flow_number(src: u32, flow: u32) -> u64 {
 
 impl Packet {
     /// [Recurs](netloom_units::recurrence).
-    pub fn recur(&mut self, says_seq: SaysSeq, walk: &mut Walk) {
+    pub fn recur(&mut self, numbers_of: NumbersOf, walk: &mut Walk) {
+        let number = if self.kind.is_control() { numbers_of(self.kind) } else { None };
         let Packet {
             sent,
             src,
@@ -391,31 +403,45 @@ impl Packet {
         } = self;
         walk.exact((kind.index() as u64) << u32::BITS | u64::from(*tag));
         walk.exact(u64::from(*src) << u32::BITS | u64::from(*dst));
+        let goes_with_data = matches!(kind, PacketKind::Data | PacketKind::Header);
+        let origin = if goes_with_data || number == Some(Number::None) { *src } else { *dst };
+        let mut is_successor = false;
         match *kind {
-            PacketKind::Data => _ = walk.flow(*src, flow),
             PacketKind::Pause | PacketKind::Credit => walk.exact(*flow),
-            _ => _ = walk.flow(*dst, flow),
+            _ => is_successor = walk.flow(origin, flow),
         }
         walk.exact(u64::from(*slot) << u32::BITS | u64::from(*serialisation));
         let rest = u64::from(*size) << 48 | u64::from(*ingress) << 32 | u64::from(flags.0) << 16;
         walk.exact(rest | u64::from(trail.0));
-        match *kind {
-            PacketKind::Data => {
+        match (*kind, number) {
+            // What is left of a trimmed packet says what that said.
+            (PacketKind::Data | PacketKind::Header | PacketKind::Returned, _) => {
                 walk.time(sent);
-                walk.seq(flow_number(*src, *flow), seq);
+                walk.seq(flow_number(origin, *flow), seq);
                 walk.exact(by_kind.0);
             }
-            PacketKind::Pause | PacketKind::Credit => {
+            (PacketKind::Pause | PacketKind::Credit, _) => {
                 walk.last(sent);
                 walk.exact(*seq);
                 walk.exact(by_kind.0);
             }
-            kind if kind.is_control() && says_seq(kind) => {
+            (_, Some(Number::Seq)) => {
                 walk.time(sent);
-                walk.seq(flow_number(*dst, *flow), seq);
-                walk.seq(flow_number(*dst, *flow), &mut by_kind.0);
+                walk.seq(flow_number(origin, *flow), seq);
+                walk.seq(flow_number(origin, *flow), &mut by_kind.0);
             }
-            _ => walk.refuse("a protocol with packets of its own, trimmed or returned packets"),
+            (_, Some(Number::Pulls)) => {
+                walk.time(sent);
+                walk.seq(flow_number(origin, *flow), seq);
+                walk.pulls(flow_number(origin, *flow), is_successor, &mut by_kind.0);
+            }
+            // What goes before the data: sequence numbers of the flow are not in it.
+            (_, Some(Number::None)) => {
+                walk.time(sent);
+                walk.exact(*seq);
+                walk.exact(by_kind.0);
+            }
+            _ => walk.refuse("a protocol with packets of its own"),
         }
     }
 

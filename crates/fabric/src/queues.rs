@@ -3,7 +3,7 @@
 use netloom_units::prefetch;
 use netloom_units::recurrence::Walk;
 
-use crate::packet::{Packet, SaysSeq};
+use crate::packet::{NumbersOf, Packet};
 
 const NONE: u32 = u32::MAX;
 
@@ -46,13 +46,13 @@ const FIFOS_OF_A_LINE: usize = 64 / size_of::<Fifo>();
 
 impl Queues {
     /// [Recur](netloom_units::recurrence), queue by queue, in the order of packets: where they lie says nothing.
-    pub(crate) fn recur(&mut self, says_seq: SaysSeq, walk: &mut Walk) {
+    pub(crate) fn recur(&mut self, numbers_of: NumbersOf, walk: &mut Walk) {
         let Queues { fifos, store, free: _ } = self;
         for Fifo { head, tail: _, bytes } in fifos {
             walk.exact(*bytes);
             let mut place = *head;
             while let Some(Place { packet, next }) = store.get_mut(place as usize) {
-                packet.recur(says_seq, walk);
+                packet.recur(numbers_of, walk);
                 place = *next;
             }
         }

@@ -6,7 +6,8 @@ use netloom_topology::PortId;
 use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Time};
 
-use crate::protocol::{Timer, says_seq};
+use crate::protocol::pulls::queue::PullDue;
+use crate::protocol::{Timer, numbers_of};
 
 /// What travels, and what nodes set timers for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,20 +63,33 @@ impl Message {
         matches!(self, Start | Order { .. } | Wake | Part { .. } | Link { .. })
     }
 
+    /// Whether it wakes a flow that looks then whether something is due: when it does makes no difference, as long as it is not too late. It comes from `source`.
+    pub(crate) fn is_alarm(&self, source: u32) -> bool {
+        match self {
+            Message::FlowTimer { .. } => true,
+            // Those of a server's NICs stand where alarms do if they are alarms.
+            Message::Nic { .. } => source < DRIVER,
+            _ => false,
+        }
+    }
+
     /// [Recurs](netloom_units::recurrence). What is due at a fixed time stays the same until then.
     pub(crate) fn recur(&mut self, walk: &mut Walk) {
         match self {
-            Message::Packet(packet) => packet.recur(says_seq, walk),
-            Message::Interrupt => walk.exact(1u32),
+            Message::Packet(packet) => packet.recur(numbers_of, walk),
+            Message::Interrupt => walk.exact(1u64 << u32::BITS),
             Message::AckDelay { receiver } => walk.exact(*receiver),
+            Message::Protocol(Timer::Pulls(PullDue)) => walk.exact(2u64 << u32::BITS),
+            // That of a server's NIC which is no alarm: what it is of says the NIC.
+            Message::Nic { rail } => walk.exact(3u64 << u32::BITS | u64::from(*rail)),
             Message::Answer { .. } => walk.refuse("answers that a NIC processes"),
             Message::Start
             | Message::Order { .. }
             | Message::Wake
             | Message::Part { .. }
             | Message::Link { .. } => {}
-            // Alarms.
-            Message::FlowTimer { .. } | Message::Nic { .. } => {}
+            // An alarm.
+            Message::FlowTimer { .. } => {}
             Message::PauseLimit { .. }
             | Message::Reorder { .. }
             | Message::Grant(_)

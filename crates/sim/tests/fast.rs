@@ -17,6 +17,7 @@ use netloom_topology::{Crossbar, Network, Topology};
 use netloom_transport::congestion::dcqcn::{Dcqcn, DcqcnPreset};
 use netloom_transport::congestion::dctcp::{Cut, Dctcp};
 use netloom_transport::congestion::newreno::NewReno;
+use netloom_transport::congestion::pulls::{Adaptive, Pulls};
 use netloom_transport::congestion::swift::Swift;
 use netloom_transport::congestion::timely::Timely;
 use netloom_transport::reliability::go_back_n::GoBackN;
@@ -767,6 +768,108 @@ fn components_are_run_one_by_one() {
     assert_eq!(components(&network, &ecmp(), &across), 3);
 }
 
+/// NDP's transport with that first window, on a fabric that trims.
+fn ndp(initial_window: u32) -> SimConfig {
+    let fabric = Fabric { queue: Queue::Trimming(Trimming::default()), ..Fabric::default() };
+    let transport = preset_of_transport("ndp");
+    let congestion = Congestion::Pulls(Pulls { initial_window, ..Pulls::default() });
+    SimConfig { fabric, transport: Transport { congestion, ..transport }, ..ecmp() }
+}
+
+fn preset_of_transport(name: &str) -> Transport {
+    netloom_transport::preset::find(name).unwrap().transport()
+}
+
+#[test]
+fn pulls_recur() {
+    let alone = flows("pulls", &["0,3,80000001,0ps"]);
+    let both = flows("pulls-both-ways", &["0,3,80000001,0ps", "3,0,70000000,2us"]);
+    for network in [crossbar(4), leaf_spine(2, 1, 2)] {
+        // With a window of less than a round trip, too: then the sender waits for PULLs.
+        for initial_window in [3, 30] {
+            assert!(share(&network, &ndp(initial_window), &alone) > 0.9);
+        }
+        assert!(share(&network, &ndp(30), &both) > 0.8);
+    }
+    // One pacer for all receivers of a host; the first windows of all are trimmed.
+    let incast = flows("pulls-of-three", &["0,3,40000000,0ps", "1,3,40000000,0ps", "2,3,30000000,5us"]);
+    let (records, skipped) = skipped(&crossbar(4), &ndp(30), &incast);
+    assert!(records.channels.iter().any(|channel| channel.trims > 0));
+    assert!(skipped.packet_hops * 10 > records.totals.packet_hops * 8, "{skipped:?}");
+}
+
+#[test]
+fn steps_of_pulls_are_skipped() {
+    for (nics, size) in [(1, 20_000_000), (2, 30_000_000)] {
+        let (records, skipped) = skipped_of_ring(&crossbar(10), &ndp(30), ring(size), nics);
+        assert!(skipped.packet_hops * 10 > records.totals.packet_hops * 8, "{skipped:?}");
+    }
+    // Nothing recurs within a message so short. Each begins with requests, and takes the place of another one at both ends.
+    let Congestion::Pulls(pulls) = ndp(8).transport.congestion else { unreachable!() };
+    for request_to_send in [false, true] {
+        let congestion = Congestion::Pulls(Pulls { request_to_send, ..pulls.clone() });
+        let config = SimConfig { transport: Transport { congestion, ..ndp(8).transport }, ..ndp(8) };
+        let (records, skipped) = skipped_of_ring(&crossbar(16), &config, ring(16 * 20 * 4096), 1);
+        assert!(skipped.packet_hops * 10 > records.totals.packet_hops * 6, "{skipped:?}");
+    }
+}
+
+/// Receivers that ask for packets, in all ways that there are.
+fn pulls() -> impl Strategy<Value = Transport> {
+    let congestion = (1..60u32, prop::option::of(0.3..2.0f64), any::<bool>(), 0..4u8).prop_map(
+        |(initial_window, initial_bdp, request_to_send, kind)| match kind {
+            0 => Pulls { initial_window, adaptive: Some(Adaptive::default()), ..Pulls::default() },
+            1 => Pulls { initial_bdp, request_to_send, pace: 0.97, ..Pulls::default() },
+            _ => Pulls { initial_window, request_to_send, ..Pulls::default() },
+        },
+    );
+    (congestion, 300..9000u64, 1..3u32, any::<bool>()).prop_map(|(pulls, mtu, ack_every, is_trimmed)| {
+        let transport = preset_of_transport("ndp");
+        let reliability =
+            if is_trimmed { transport.reliability } else { Reliability::GoBackN(GoBackN::default()) };
+        let options = TransportOptions { mtu: Bytes(mtu), ack_every, ..transport.options };
+        Transport { reliability, congestion: Congestion::Pulls(pulls), options, ..transport }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Whatever is asked for, trimmed and sent back: the outcome is that of a run which goes through all of it.
+    #[test]
+    fn outcomes_of_pulls_are_the_same(
+        network in networks(),
+        list in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 1..8_000_000u64, 0..300_000u64), 1..6),
+        collective in prop::option::of(collectives()),
+        nics in prop::sample::select(vec![1u32, 1, 2]),
+        transport in pulls(),
+        (buffer, control_priority) in (prop::option::of(10_000..200_000u64), any::<bool>()),
+        until in prop_oneof![3 => Just(3000u64), 1 => 20..600u64],
+        name in prop::sample::select(vec!["ecmp", "ecmp", "ecmp", "d-mod-k", "spray", "spray-round-robin"]),
+        number in any::<u64>(),
+        seed in any::<u64>(),
+    ) {
+        let options = FabricOptions { buffer: buffer.map(Bytes), control_priority, ..FabricOptions::default() };
+        let fabric = Fabric { options, ..ndp(1).fabric };
+        let measure = Measure { until: Some(Time::from_us(until)), ..Measure::default() };
+        let Some(preset) = preset::find(name) else { return Ok(()) };
+        let config = SimConfig { routing: preset.routing(), fabric, transport, seed, measure, ..SimConfig::default() };
+        let hosts = network.hosts();
+        if let Some(collective) = collective {
+            if hosts % nics == 0 && hosts / nics >= 2 {
+                let servers = Servers { nics, ..Servers::default() };
+                compare_on(&network, &config, &servers, &Pattern::Collective(collective));
+            }
+            return Ok(());
+        }
+        let lines: Vec<String> = list.iter().map(|flow| flow_line(hosts as usize, flow)).collect();
+        let pattern = flows(&format!("pulls-{number}"), &lines);
+        if Simulation::check(network.clone(), config.clone(), plan(pattern.clone(), &network, 1)).is_ok() {
+            skipped(&network, &config, &pattern);
+        }
+    }
+}
+
 /// A switch that trims draws which packet it trims.
 #[test]
 fn incasts_on_a_switch_that_trims_are_one_component() {
@@ -774,7 +877,7 @@ fn incasts_on_a_switch_that_trims_are_one_component() {
         |hosts: [u32; 3], bytes: u32| [1, 2].map(|src| format!("{},{},{bytes},0ps", hosts[src], hosts[0]));
     let lines: Vec<String> = [lines([0, 1, 2], 1_000_000), lines([3, 4, 5], 2_000_000)].concat();
     let queue = Queue::Trimming(Trimming::default());
-    let transport = netloom_transport::preset::find("ndp").unwrap().transport();
+    let transport = preset_of_transport("ndp");
     let config = SimConfig { fabric: Fabric { queue, ..Fabric::default() }, transport, ..ecmp() };
     skipped(&crossbar(6), &config, &flows("incasts", &lines));
     let reliability = Reliability::GoBackN(GoBackN::default());

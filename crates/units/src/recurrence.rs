@@ -417,6 +417,15 @@ impl Walk {
         }
     }
 
+    /// How many PULLs there have been of a flow, a number that moves by itself. Outside of [a flow's state](Self::begin_flow) it has to be said whether the flow is a [successor](Self::flow).
+    #[inline]
+    pub fn pulls(&mut self, flow: u64, is_successor: bool, count: &mut u32) {
+        match is_successor {
+            true => self.exact(*count),
+            false => self.seq(flow | 1 << 62, count),
+        }
+    }
+
     /// By how much the sequence numbers of a flow move in a period; by `moved` if none has been seen.
     #[inline]
     fn moved_by(&mut self, flow: u64, moved: u32) -> u32 {
@@ -752,6 +761,35 @@ mod tests {
         walk.begin_to_compare(Time(3));
         walk.stream(&stream);
         assert!(!walk.recurs());
+    }
+
+    #[test]
+    fn pulls_of_a_flow_move_by_as_many_wherever_they_are_counted() {
+        let compared = |is_successor, seen, (seq, in_flight)| {
+            let mut walk = Walk::note(Time(1));
+            let (mut before, mut under_way, mut first) = (3, 5, 4);
+            walk.pulls(7, false, &mut before);
+            walk.seq(7, &mut first);
+            walk.pulls(7, is_successor, &mut under_way);
+            walk.begin_to_compare(Time(2));
+            let (mut seen, mut seq, mut in_flight) = (seen, seq, in_flight);
+            walk.pulls(7, false, &mut seen);
+            walk.seq(7, &mut seq);
+            walk.pulls(7, is_successor, &mut in_flight);
+            if walk.recurs() {
+                walk.begin_to_move(10);
+                walk.pulls(7, false, &mut seen);
+                walk.seq(7, &mut seq);
+                walk.pulls(7, is_successor, &mut in_flight);
+            }
+            walk.recurs().then_some((seen, seq, in_flight))
+        };
+        // By three PULLs and two packets in each period.
+        assert_eq!(compared(false, 6, (6, 8)), Some((36, 26, 38)));
+        assert_eq!(compared(false, 6, (6, 7)), None);
+        // Those of a flow that has succeeded another one are as many.
+        assert_eq!(compared(true, 6, (6, 8)), None);
+        assert_eq!(compared(true, 3, (4, 5)), Some((3, 4, 5)));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use self::start::{Output, Transmitter};
 use crate::buffers::Buffers;
 use crate::faults::Dropped;
 use crate::inputs::Inputs;
-use crate::packet::{Packet, SaysSeq};
+use crate::packet::{NumbersOf, Packet};
 use crate::port::{LAST_RANK, Port, PortQueue, PortSpec, RING, Wire};
 use crate::queues::Queues;
 use crate::round_robin::RoundRobin;
@@ -118,7 +118,7 @@ impl KnownOfPorts {
 
 impl Ports {
     /// [Recur](netloom_units::recurrence). They must have [come](Self::advance) to `now`.
-    pub fn recur(&mut self, now: Time, says_seq: SaysSeq, walk: &mut Walk) {
+    pub fn recur(&mut self, now: Time, numbers_of: NumbersOf, walk: &mut Walk) {
         let Ports {
             ports,
             queues,
@@ -148,7 +148,7 @@ impl Ports {
                 return;
             }
         }
-        queues.recur(says_seq, walk);
+        queues.recur(numbers_of, walk);
         waiting.iter().for_each(|&bits| walk.exact(bits));
         for ServiceState { round_robin, control_sent } in service {
             round_robin.recur(walk);
@@ -161,7 +161,7 @@ impl Ports {
             dropped.recur(walk);
         }
         if let Some(inputs) = inputs {
-            inputs.recur(says_seq, walk);
+            inputs.recur(numbers_of, walk);
         }
         walk.exact(*is_ordered);
         if *has_cuts {

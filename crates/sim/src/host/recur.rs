@@ -13,7 +13,7 @@ use crate::host::flow::Flow;
 use crate::host::reorder_buffer::Reordering;
 use crate::host::sent::Sent;
 use crate::host::{DelayedAck, Host, Rare, Reports};
-use crate::protocol::says_seq;
+use crate::protocol::numbers_of;
 use crate::world::World;
 
 impl Host {
@@ -62,7 +62,7 @@ impl Host {
         if walk.has_successors() && of_server.is_none() {
             work.recur(id, false, walk);
         }
-        nic.recur(now, says_seq, walk);
+        nic.recur(now, numbers_of, walk);
         if port_selector.is_some() {
             walk.refuse("NICs with several ports that are one");
         }
@@ -101,9 +101,7 @@ impl Host {
         }
         walk.since(checked);
         receivers.recur(walk);
-        if !protocols.recurs() {
-            walk.refuse("a protocol that keeps something at hosts");
-        }
+        protocols.recur(walk);
         if walk.is_some(rare)
             && let Some(rare) = rare
         {
@@ -236,7 +234,7 @@ impl Rare {
             if walk.is_some(packet)
                 && let Some((packet, due)) = packet
             {
-                packet.recur(says_seq, walk);
+                packet.recur(numbers_of, walk);
                 walk.time(due);
             }
             if walk.is_some(timer)
@@ -248,7 +246,7 @@ impl Rare {
         walk.count(late_returns.len());
         let Interrupts { coalesced, opens } = interrupts;
         walk.count(coalesced.len());
-        coalesced.iter_mut().for_each(|packet: &mut Packet| packet.recur(says_seq, walk));
+        coalesced.iter_mut().for_each(|packet: &mut Packet| packet.recur(numbers_of, walk));
         walk.since(opens);
     }
 }

@@ -44,7 +44,7 @@ pub(crate) mod trimming;
 pub(crate) mod uet;
 pub(crate) mod unreachable;
 
-use netloom_fabric::PacketKind;
+use netloom_fabric::{Number, PacketKind};
 use netloom_units::Bytes;
 
 use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSize, facts_in};
@@ -128,9 +128,14 @@ questions! {
     concerns_arrivals: |facts| facts.concerns_arrivals;
 }
 
-/// Whether a control packet says a sequence number of its flow, besides that of the data packet that it answers.
-pub(crate) fn says_seq(kind: PacketKind) -> bool {
-    matches!(kind, packets::ACK | packets::NACK | packets::CNP)
+/// Which number of its flow a control packet says besides that of the data packet that it answers, where it is known how that recurs.
+pub(crate) fn numbers_of(kind: PacketKind) -> Option<Number> {
+    match kind {
+        packets::ACK | packets::NACK | packets::CNP => Some(Number::Seq),
+        packets::PULL => Some(Number::Pulls),
+        packets::REQUEST => Some(Number::None),
+        _ => None,
+    }
 }
 
 /// The kind of which something is left that turned back at a cut link, by the kind of what is left.

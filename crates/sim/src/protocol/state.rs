@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use netloom_fabric::Packet;
 use netloom_topology::NodeId;
 use netloom_units::Time;
+use netloom_units::recurrence::Walk;
 
 use crate::protocol::declaration::Protocol;
 use crate::world::World;
@@ -37,6 +38,13 @@ pub(crate) trait HostState: Debug + Default {
     /// Whether all that it keeps is nothing, or the same in every period. Unless a protocol says so, a host that keeps something for it is not known to [recur](netloom_units::recurrence).
     fn recurs(&self) -> bool {
         false
+    }
+
+    /// [Recurs](netloom_units::recurrence), where what it keeps may change in a period.
+    fn recur(&mut self, walk: &mut Walk) {
+        if !self.recurs() {
+            walk.refuse("a protocol that keeps something at hosts");
+        }
     }
 
     /// Whether it has a say in when flows send.
@@ -97,9 +105,9 @@ macro_rules! states {
         }
 
         impl AtHost {
-            /// Whether all that they keep is nothing, or the same in every period.
-            pub(crate) fn recurs(&self) -> bool {
-                $(HostState::recurs(&self.$module))&&*
+            /// [Recurs](netloom_units::recurrence).
+            pub(crate) fn recur(&mut self, walk: &mut Walk) {
+                $(HostState::recur(&mut self.$module, walk);)*
             }
 
             /// Whether any has a say in when flows send.

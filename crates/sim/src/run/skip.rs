@@ -768,12 +768,6 @@ fn is_of_data(message: &Message) -> bool {
     matches!(message, Message::Packet(packet) if packet.kind == PacketKind::Data)
 }
 
-/// Whether it wakes a flow that looks then whether something is due: when it does makes no difference, as long as it is not too late.
-fn is_alarm(message: &Message) -> bool {
-    // Servers of several NICs with timers of other kinds are not known to recur.
-    matches!(message, Message::FlowTimer { .. } | Message::Nic { .. })
-}
-
 /// Whether it is due at an instant that stays while time comes nearer.
 fn stays(message: &Message, walk: &Walk) -> bool {
     // What a program calculates while messages succeed others is a part of what recurs.
@@ -786,7 +780,7 @@ pub(super) fn foreseen(walk: &Walk, session: &Session<World>, end: Time) -> u64 
     // What is due at a fixed time comes after everything that is in flight then.
     let mut last = session.reached();
     session.look_at_pending(|_, due, message| {
-        if !is_alarm(message) && !stays(message, walk) {
+        if !message.is_alarm(due.source) && !stays(message, walk) {
             last = last.max(due.at);
         }
     });
@@ -843,7 +837,7 @@ pub(super) fn moved(
             // There may be many of them.
             hand_in(world, node, session.node(node));
         }
-        for event in pending.iter_mut().filter(|event| is_alarm(&event.payload)) {
+        for event in pending.iter_mut().filter(|event| event.payload.is_alarm(event.due.source)) {
             event.due.at += time;
             event.payload.follow(node, walk);
         }
@@ -871,7 +865,7 @@ fn pass_one(
     walk: &mut Walk,
 ) {
     walk.exact(node);
-    let events = pending.iter_mut().filter(|event| !is_alarm(&event.payload));
+    let events = pending.iter_mut().filter(|event| !event.payload.is_alarm(event.due.source));
     for Pending { due, payload, .. } in events {
         // There is no message without a place in the order of its node.
         walk.exact(1 << u32::BITS | u64::from(due.source));

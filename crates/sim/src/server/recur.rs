@@ -6,7 +6,6 @@ use netloom_units::Time;
 use netloom_units::recurrence::Walk;
 use rustc_hash::FxHashMap;
 
-use crate::message::Message;
 use crate::server::nic_timers::{Timer, Timers};
 use crate::server::{Nic, Sending, Server};
 use crate::world::World;
@@ -121,20 +120,26 @@ fn recur_by_number<K: Copy + Ord + Hash, V>(
 }
 
 impl Timers {
-    /// All of them are alarms of flows: those of the engine move with them. The NIC is the host `id`.
+    /// Alarms of flows move as those of the engine do; all others are in order. The NIC is the host `id`.
     fn recur(&mut self, id: u32, walk: &mut Walk) {
         let Timers { waiting, set: _ } = self;
-        if !waiting.iter().all(|timer| matches!(timer.message, Message::FlowTimer { .. })) {
-            walk.refuse("servers of several NICs whose ACKs or interrupts wait");
+        if walk.counts() {
+            return;
         }
-        let moved = walk.time_moved();
-        if moved > Time::ZERO {
-            let mut timers = std::mem::take(waiting).into_vec();
-            for Timer { at, message, .. } in &mut timers {
-                *at += moved;
-                message.follow(id, walk);
+        // The greatest is the first.
+        let mut timers = std::mem::take(waiting).into_sorted_vec();
+        let is_alarm = |timer: &Timer| timer.message.is_alarm(timer.source);
+        walk.count(timers.iter().filter(|timer| !is_alarm(timer)).count());
+        for timer in timers.iter_mut().rev() {
+            if is_alarm(timer) {
+                timer.at += walk.time_moved();
+                timer.message.follow(id, walk);
+            } else {
+                walk.exact(timer.source);
+                walk.time(&mut timer.at);
+                timer.message.recur(walk);
             }
-            *waiting = timers.into();
         }
+        *waiting = timers.into();
     }
 }

@@ -3,7 +3,7 @@
 use netloom_units::Time;
 use netloom_units::recurrence::Walk;
 
-use crate::protocol::says_seq;
+use crate::protocol::numbers_of;
 use crate::switch::Switch;
 
 impl Switch {
@@ -28,7 +28,7 @@ impl Switch {
             // It stays as it is.
             last_event_before: _,
         } = self;
-        ports.recur(now, says_seq, walk);
+        ports.recur(now, numbers_of, walk);
         // As long as there are no choices, unless these recur: the search sees to that.
         path_selector.recur(walk);
         walk.stream(draws);

@@ -1,5 +1,6 @@
 //! The receiver asks for every packet after the first window.
 
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -108,6 +109,14 @@ pub struct PullWindow {
 
 /// Parts of a packet.
 const PACKET: u64 = 1 << 16;
+
+impl Recur for PullWindow {
+    fn recur(&mut self, walk: &mut Walk) {
+        let PullWindow { size, part } = self;
+        walk.exact(*size);
+        walk.exact(*part);
+    }
+}
 
 impl PullWindow {
     /// The window of a flow of which nothing has come.
@@ -234,6 +243,13 @@ impl CongestionControl for State {
     #[inline]
     fn on_sent(&mut self, _: Time, _: u64, gate: &mut Gate) {
         gate.spend();
+    }
+
+    fn recur(&mut self, _: &Pulls, flow: u64, walk: &mut Walk) {
+        let State { seen, expected } = self;
+        // Of a flow that has succeeded another one the walk knows that it has.
+        walk.pulls(flow, false, seen);
+        walk.exact(expected.cast_unsigned());
     }
 
     fn begin_with_one(&mut self, _: &mut Gate) {}

@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 
-use netloom_fabric::Packet;
+use netloom_fabric::{Packet, flow_number};
 use netloom_transport::{CreditQueue, HostBus, PullWindow, Pulls, ReceiverRate};
 use netloom_units::memory::push_few;
+use netloom_units::recurrence::{Recur, Walk};
 use netloom_units::{Time, narrow};
 
+use crate::protocol::numbers_of;
 use crate::protocol::packets::REQUEST;
 use crate::protocol::state::HostState;
 
@@ -19,8 +21,20 @@ pub(crate) struct AtHost {
 }
 
 impl HostState for AtHost {
-    fn recurs(&self) -> bool {
-        self.queue.is_none() && self.credit.is_none() && self.requests.is_none()
+    fn recur(&mut self, walk: &mut Walk) {
+        let AtHost { queue, credit, requests } = self;
+        if credit.is_some() {
+            walk.refuse("receivers that grant credit");
+        }
+        // They leave at the instant at which they come.
+        if requests.as_ref().is_some_and(|requests| !requests.waiting.is_empty()) {
+            walk.pass_over();
+        }
+        if walk.is_some(queue)
+            && let Some(queue) = queue
+        {
+            queue.recur(walk);
+        }
     }
 
     #[inline(always)]
@@ -47,6 +61,22 @@ pub(crate) struct PullQueue {
     pub(crate) interval: Option<Time>,
 }
 
+impl Recur for PullQueue {
+    fn recur(&mut self, walk: &mut Walk) {
+        let PullQueue { credits, windows, pending, pacer, interval } = self;
+        walk.count(credits.len());
+        credits.iter_mut().for_each(|credits| credits.recur(walk));
+        walk.count(windows.len());
+        windows.iter_mut().for_each(|window| window.recur(walk));
+        walk.count(pending.len());
+        pending.iter().for_each(|&receiver| walk.exact(receiver));
+        pacer.recur(walk);
+        if walk.is_some(interval) {
+            walk.exact(interval.unwrap_or_default().0);
+        }
+    }
+}
+
 /// What spaces PULLs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pacer {
@@ -54,6 +84,18 @@ pub(crate) struct Pacer {
     pub(crate) opens: Time,
     /// When the timer for it fires.
     timer: Option<Time>,
+}
+
+impl Recur for Pacer {
+    fn recur(&mut self, walk: &mut Walk) {
+        let Pacer { opens, timer } = self;
+        walk.since(opens);
+        if walk.is_some(timer)
+            && let Some(timer) = timer
+        {
+            walk.time(timer);
+        }
+    }
 }
 
 impl Pacer {
@@ -108,6 +150,28 @@ pub(crate) struct PullCredits {
     /// Those sent.
     sent: u32,
     is_pending: bool,
+}
+
+impl Recur for PullCredits {
+    fn recur(&mut self, walk: &mut Walk) {
+        let PullCredits { packet, pulls, sent, is_pending } = self;
+        walk.exact(*is_pending);
+        walk.exact(*pulls);
+        walk.exact(*sent > 0);
+        // What came last of a flow that has ended says nothing.
+        if *pulls == 0 && *sent == 0 {
+            return;
+        }
+        walk.exact(packet.src);
+        let mut flow = packet.flow;
+        let is_successor = walk.flow(packet.src, &mut flow);
+        // Where nothing is owed, another packet comes before anything is.
+        if *pulls > 0 {
+            packet.recur(numbers_of, walk);
+        }
+        packet.flow = flow;
+        walk.pulls(flow_number(packet.src, flow), is_successor, sent);
+    }
 }
 
 const NOTHING: PullCredits = PullCredits { packet: Packet::EMPTY, pulls: 0, sent: 0, is_pending: false };
@@ -226,5 +290,52 @@ mod tests {
         assert_eq!(order(&mut queue), []);
         queue.add(&Pulls::default(), 0, &of(8), 9);
         assert_eq!(order(&mut queue), [(8, 1)]);
+    }
+
+    /// Whether a queue is the same as another one a period of ten before, after what was done to each.
+    fn recurs(before: impl Fn(&mut PullQueue), after: impl Fn(&mut PullQueue)) -> bool {
+        let (mut first, mut second) = (PullQueue::default(), PullQueue::default());
+        before(&mut first);
+        let mut walk = Walk::note(Time(100));
+        first.recur(&mut walk);
+        after(&mut second);
+        walk.begin_to_compare(Time(110));
+        second.recur(&mut walk);
+        walk.recurs()
+    }
+
+    /// Packets of flow 7 that were sent from this instant on, one after the other, and as many PULLs as were popped.
+    fn with(queue: &mut PullQueue, (from, packets): (u64, u64), popped: usize) {
+        for sent in (0..packets).map(|packet| Time(from + packet)) {
+            queue.add(&Pulls::default(), 0, &Packet { sent, seq: narrow(sent.0), ..of(7) }, u32::MAX);
+        }
+        (0..popped).for_each(|_| _ = queue.pop());
+    }
+
+    #[test]
+    fn what_is_owed_recurs_with_the_packet_that_came_last() {
+        let before = |queue: &mut PullQueue| with(queue, (90, 3), 2);
+        assert!(recurs(before, |queue| with(queue, (98, 5), 4)));
+        assert!(!recurs(before, |queue| with(queue, (98, 6), 4)), "more is owed");
+        assert!(!recurs(before, |queue| with(queue, (97, 5), 4)), "it was sent at another time");
+        // While nothing is owed it is of no use.
+        assert!(recurs(|queue| with(queue, (90, 3), 3), |queue| with(queue, (97, 5), 5)));
+        let ended = |from, packets| {
+            move |queue: &mut PullQueue| {
+                with(queue, (from, packets), 0);
+                queue.clear(&Pulls::default(), 0);
+            }
+        };
+        assert!(recurs(ended(90, 3), ended(50, 7)));
+    }
+
+    #[test]
+    fn what_spaces_pulls_moves_with_the_time() {
+        let at =
+            |opens, timer| move |queue: &mut PullQueue| queue.pacer = Pacer { opens: Time(opens), timer };
+        assert!(recurs(at(105, Some(Time(105))), at(115, Some(Time(115)))));
+        assert!(!recurs(at(105, Some(Time(105))), at(116, Some(Time(116)))));
+        assert!(!recurs(at(105, Some(Time(105))), at(115, None)));
+        assert!(recurs(at(80, None), at(95, None)), "it may be that it opened at any time");
     }
 }
