@@ -149,6 +149,7 @@ impl Runner {
             slowness,
         } = self;
         let (program, rounds) = (&placed.program.ranks[*rank as usize], placed.program.rounds);
+        let rounds_begun = rounds - *rounds_left;
         if operations.is_some() {
             walk.refuse("what is kept of each operation");
         }
@@ -203,7 +204,9 @@ impl Runner {
             let (of_channel, messages) = (&program.outbound[channel], program.messages(narrow(channel)));
             let now = *sent;
             walk.seq(name(placed, *rank, channel), sent);
-            for back in 1..=now.min(narrow(under_way)).min(messages) {
+            // A round begins when all messages of the one before have arrived.
+            let of_round = now - messages * rounds_begun.saturating_sub(1);
+            for back in 1..=of_round.min(narrow(under_way)) {
                 if unknown == 0 {
                     break;
                 }
