@@ -137,6 +137,11 @@ impl Node {
         flow_in(&mut host.flows, slot, flow).map(|flow| flow.sender.left())
     }
 
+    /// When a calculation of its program ends next, as far as it is not [pending](Message::Wake).
+    pub(crate) fn next_wake(&self) -> Option<Time> {
+        if let Node::Host(host) = self { host.next_wake() } else { None }
+    }
+
     /// What a host or server has to do that begins with the run.
     pub(crate) fn work(&self) -> Option<&HostWork> {
         match self {

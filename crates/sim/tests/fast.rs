@@ -3,6 +3,7 @@
 mod common;
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use common::*;
@@ -25,8 +26,9 @@ use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Congestion, Reliability, Transport, TransportOptions};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
-    Algorithm, Collective, GpuCollective, Incast, Method, NicSelection, Operation, Pattern, Permutation,
-    Plan, PlanContext, ScaleUp, ScaleUpWiring, Servers, TrainingStep, Wiring, Workload,
+    Algorithm, Collective, Goal, GpuCollective, Idle, Incast, Job, JobPlacement, Method, NicChoice,
+    NicSelection, Operation, Pattern, Permutation, Plan, PlanContext, ScaleUp, ScaleUpWiring, Servers,
+    TrainingStep, Wiring, Workload, add_jobs,
 };
 use proptest::prelude::*;
 
@@ -653,6 +655,72 @@ fn steps_of_short_messages_are_skipped() {
         assert!(skipped.jumps > 0, "{skipped:?}");
         assert!(skipped.packet_hops * 10 > records.totals.packet_hops * 7, "{skipped:?}");
     }
+}
+
+/// A schedule in which each rank calculates for that many nanoseconds, sends to these ranks behind it and waits for as many messages, again and again.
+fn schedule(ranks: u32, to: &[u32], (steps, calculation, bytes): (u32, u32, u64)) -> Pattern {
+    let mut text = format!("num_ranks {ranks}\n");
+    for rank in 0..ranks {
+        text += &format!("rank {rank} {{\n");
+        for step in 0..steps {
+            text += &format!("c{step}: calc {calculation}\n");
+            for (place, behind) in to.iter().enumerate() {
+                let (next, last) = ((rank + behind) % ranks, (rank + ranks - behind) % ranks);
+                text +=
+                    &format!("s{step}x{place}: send {bytes}b to {next}\ns{step}x{place} requires c{step}\n");
+                text += &format!("r{step}x{place}: recv {bytes}b from {last}\n");
+                if let Some(before) = step.checked_sub(1) {
+                    for what in ["s", "r"] {
+                        text += &format!("c{step} requires {what}{before}x{place}\n");
+                    }
+                    text += &format!("r{step}x{place} requires c{before}\n");
+                }
+            }
+        }
+        text += "}\n";
+    }
+    let name = format!("fast-{ranks}-{}-{steps}-{calculation}-{bytes}.goal", to.len());
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&file, text).unwrap();
+    let time_unit = Time::from_ns(1);
+    Pattern::Goal(Goal { file, time_unit, overhead: None, preset: None, nics: NicChoice::Servers })
+}
+
+#[test]
+fn steps_with_calculations_between_them_are_skipped() {
+    // While all calculate nothing is on its way. Messages of 98 packets have ended before anything recurs within one.
+    for (calculation, bytes) in [(30_000, 20_000), (30_000, 400_000), (3_000, 400_000), (200_000, 100_000)] {
+        let pattern = schedule(8, &[1], (60, calculation, bytes));
+        let share = share(&crossbar(8), &ecmp(), &pattern);
+        assert!(share > 0.7, "{calculation} ns, {bytes} B: {share}");
+    }
+    // Two messages at once, as of a grid that exchanges its borders.
+    let share = share(&crossbar(9), &ecmp(), &schedule(9, &[1, 3, 6, 8], (60, 20_000, 60_000)));
+    assert!(share > 0.7, "{share}");
+}
+
+#[test]
+fn steps_of_a_job_are_skipped() {
+    let network = crossbar(8);
+    let job = Job {
+        name: "steps".to_owned(),
+        workload: schedule(6, &[1], (60, 10_000, 100_000)),
+        ranks: Some(6),
+        placement: JobPlacement::Packed,
+        share: false,
+        start: Time::from_us(3),
+        start_jitter: Time::ZERO,
+        repetitions: 2,
+        class: 0,
+        stragglers: Vec::new(),
+    };
+    let jobs = || {
+        let context = PlanContext::new(1);
+        let idle = Workload::new(Pattern::Idle(Idle {})).plan(&network, &context).unwrap();
+        add_jobs(idle, &[job.clone()], &network, &context).unwrap()
+    };
+    let (records, skipped) = skipped_of_plan(&network, &ecmp(), jobs);
+    assert!(skipped.packet_hops * 10 > records.totals.packet_hops * 6, "{skipped:?}");
 }
 
 #[test]

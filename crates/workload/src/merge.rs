@@ -52,6 +52,16 @@ impl Merge {
         Some(owner.numbered(message))
     }
 
+    /// The work, if it is the only one, and starts nothing by the clock.
+    pub(crate) fn only(&self) -> Option<&HostWork> {
+        if let [Part { work, upcoming: None, .. }] = &*self.parts { Some(work) } else { None }
+    }
+
+    /// The same.
+    pub(crate) fn only_mut(&mut self) -> Option<&mut HostWork> {
+        if let [Part { work, upcoming: None, .. }] = &mut *self.parts { Some(work) } else { None }
+    }
+
     /// The works, one after the other.
     pub(crate) fn works(&self) -> impl Iterator<Item = &HostWork> {
         self.parts.iter().map(|part| &part.work)

@@ -447,6 +447,10 @@ impl HostWork {
             Source::Idle => walk.exact(0u32),
             Source::List(messages) => walk.count(messages.len()),
             Source::Program(RankWork::Program(rank)) => rank.recur(origin, hashes, walk),
+            Source::Merge(works) => match works.only_mut() {
+                Some(work) => work.recur(origin, hashes, walk),
+                None => walk.pass_over(),
+            },
             _ => walk.pass_over(),
         }
     }
@@ -455,6 +459,10 @@ impl HostWork {
     pub fn recur_wake(&self, origin: u32, op: &mut u32, walk: &mut Walk) {
         match &self.source {
             Source::Program(RankWork::Program(rank)) => rank.recur_wake(origin, op, walk),
+            Source::Merge(works) => match works.only() {
+                Some(work) => work.recur_wake(origin, op, walk),
+                None => walk.exact(*op),
+            },
             _ => walk.exact(*op),
         }
     }
@@ -463,6 +471,7 @@ impl HostWork {
     pub fn succession(&self, number: u32, walk: &Walk) -> u32 {
         match &self.source {
             Source::Program(RankWork::Program(rank)) => rank.succession(number, walk),
+            Source::Merge(works) => works.only().map_or(0, |work| work.succession(number, walk)),
             _ => 0,
         }
     }

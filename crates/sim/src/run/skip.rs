@@ -40,6 +40,9 @@ const PATIENCE: u64 = 16;
 /// A flow with fewer packets left to send than these has ended before anything has recurred.
 const FEWEST: u32 = 64;
 
+/// As many packets at most, where messages of so many have ended before anything recurred: then steps are awaited at once.
+const MOST_FEWEST: u32 = 1 << 9;
+
 /// Marks at which few nodes are compared with those at the first one, at first; twice as many after every second failure.
 const FIRST_MARKS: u32 = 4;
 
@@ -299,7 +302,12 @@ enum Stage {
     /// There is none.
     Rest,
     /// A jump has landed `at` this instant, or flows are too short for one: the next message between two hosts is awaited, as in each [step](Steps) of a program.
-    Step { pair: Pair, at: Time },
+    Step {
+        pair: Pair,
+        at: Time,
+        /// A flow between the two, how many packets it had left to send when it was looked at, and when that was.
+        before: Option<(u32, u32, Time)>,
+    },
     /// Few nodes are compared alone: where they do not recur, nothing does.
     Few {
         reference: Reference,
@@ -365,6 +373,10 @@ struct Search {
     spent: u64,
     spent_idle: u64,
     skipped: Skipped,
+    /// Flows with fewer packets left than these are not looked at by themselves, if steps may be awaited.
+    fewest: u32,
+    /// How many the flow of the attempt had left when that began.
+    left: u32,
     /// How many numbers there were in the last state of everything that was noted.
     numbers: usize,
     /// The search for steps that are the same.
@@ -390,6 +402,8 @@ impl Search {
             spent: 0,
             spent_idle: 0,
             skipped: Skipped::default(),
+            fewest: FEWEST,
+            left: 0,
             numbers: 0,
             steps: Steps::default(),
         }
@@ -427,6 +441,7 @@ impl Search {
         let now = session.reached();
         if let Stage::Few { marks, .. } = self.stage {
             self.marks = marks;
+            self.learn_fewest();
         }
         if !matches!(self.stage, Stage::Rest) {
             self.give_up(now);
@@ -451,7 +466,7 @@ impl Search {
             return self.wait_for_credit(session);
         }
         let (reference, pending) = match self.stage {
-            Stage::Step { pair, at } => return self.await_step(world, session, (pair, at)),
+            Stage::Step { pair, at, before } => return self.await_step(world, session, (pair, at, before)),
             Stage::Rest => {
                 let coming = Coming::of(world, session);
                 let Some((reference, left)) = longest(session, &coming.data) else {
@@ -462,14 +477,18 @@ impl Search {
                 if !Self::may_recur(world, session, &mut self.spent) {
                     return self.give_up(now);
                 }
-                if left < FEWEST {
-                    self.settling = Time::ZERO;
+                if left < self.fewest {
                     // What recurs may be whole steps.
-                    return match self.steps.pair(world, session, reference.pair(), &mut self.spent) {
-                        Some(pair) => self.begin_to_await(pair, now),
-                        None => self.give_up(now),
-                    };
+                    if let Some(pair) = self.steps.pair(world, session, reference.pair(), &mut self.spent) {
+                        self.settling = Time::ZERO;
+                        return self.begin_to_await(pair, now);
+                    }
+                    if left < FEWEST {
+                        self.settling = Time::ZERO;
+                        return self.give_up(now);
+                    }
                 }
+                self.left = left;
                 let watched = reference.ends().to_vec();
                 self.stage = Stage::few(reference, watched, self.marks, now);
                 self.seen = now;
@@ -497,6 +516,7 @@ impl Search {
         if now - self.seen > self.patience {
             self.patience = self.patience.saturating_add(self.patience).min(END_OF_TIME);
             self.settling = Time::ZERO;
+            self.learn_fewest();
             return self.begin_again(now);
         }
         // What arrives before another lookahead has passed is under way by now.
@@ -511,7 +531,12 @@ impl Search {
     }
 
     /// Waits until the first packet of a message arrives, and compares the state there with that at the beginning of other messages.
-    fn await_step(&mut self, world: &World, session: &mut Session<World>, (pair, at): (Pair, Time)) {
+    fn await_step(
+        &mut self,
+        world: &World,
+        session: &mut Session<World>,
+        (pair, at, before): (Pair, Time, Option<(u32, u32, Time)>),
+    ) {
         let now = session.reached();
         let pending = session.pending([pair.node]);
         self.spent += pending.len() as u64;
@@ -526,18 +551,36 @@ impl Search {
                 }
             }
             None => {
+                // Where one goes on for long, more recurs within it.
+                let of_pair = pair.left(world, session, &pending).filter(|&(_, left)| left < self.fewest);
+                if let Some((flow, left)) = of_pair {
+                    let before = before.filter(|&(of, more, _)| of == flow && more > left);
+                    // The next message comes behind this one.
+                    let wait = before.map_or(Time::ZERO, |(_, more, then)| {
+                        (now - then) * u64::from(left) / u64::from(more - left) / 2
+                    });
+                    self.stage = Stage::Step { pair, at: now, before: Some((flow, left, now)) };
+                    return self.next = known.max(now + wait);
+                }
                 if !pending.iter().any(|event| is_of_data(&event.payload))
                     && let Some(first) = self.idle_until(world, session)
                 {
-                    self.stage = Stage::Step { pair, at: first };
+                    // Calculations may end one after the other without any message.
+                    let since = *self.idle_since.get_or_insert(now);
+                    let first = first.max(now + Time((now - since).0 / IDLE_SHARE));
+                    self.stage = Stage::Step { pair, at: first, before: None };
                     return self.next = first + self.lookahead;
                 }
-                if now - at <= self.lookahead * PATIENCE {
+                if now.saturating_sub(at) <= self.lookahead * PATIENCE {
                     return self.next = known;
                 }
                 self.steps.miss();
+                self.fewest = FEWEST;
             }
-            Some(first) => return self.next = first.min(known),
+            Some(first) => {
+                self.idle_since = None;
+                return self.next = first.min(known);
+            }
         }
         self.begin_again(session.reached());
     }
@@ -550,11 +593,28 @@ impl Search {
         self.next = from + self.settling;
     }
 
-    /// When something happens next, if no data are on their way anywhere.
-    fn idle_until(&mut self, world: &World, session: &Session<World>) -> Option<Time> {
+    /// When something happens next, if no data are on their way anywhere and such pauses may be spent.
+    fn idle_until(&mut self, world: &World, session: &mut Session<World>) -> Option<Time> {
         let coming = Coming::of(world, session);
-        self.spent += coming.cost;
-        coming.first.filter(|_| !coming.has_data)
+        // This pause is charged to the other account.
+        self.spent -= self.pause_cost;
+        self.spent_idle += self.pause_cost + coming.cost;
+        if coming.has_data {
+            self.idle_since = None;
+            return None;
+        }
+        if self.spent_idle > IDLE_CREDIT + self.earned(session) {
+            return None;
+        }
+        let calculated = (0..session.nodes()).filter_map(|node| session.node(node).next_wake());
+        calculated.chain(coming.first).min()
+    }
+
+    /// A flow has ended, or been given up, before anything recurred: those that are as short are not looked at by themselves.
+    fn learn_fewest(&mut self) {
+        if self.left < MOST_FEWEST {
+            self.fewest = self.fewest.max(self.left + 1);
+        }
     }
 
     /// Compares few nodes at a mark.
@@ -587,6 +647,7 @@ impl Search {
             *next = 0;
             if *marks > MOST_MARKS {
                 self.marks = FIRST_MARKS;
+                self.learn_fewest();
                 return self.give_up(now);
             }
             self.seen = now + ((now - *since) / 2).max(self.lookahead);
@@ -668,6 +729,7 @@ impl Search {
         self.note_jump(time, messages);
         self.gap = self.lookahead * FIRST_GAP;
         self.marks = FIRST_MARKS;
+        self.fewest = FEWEST;
         self.patience = self.lookahead * PATIENCE;
         self.begin_again(now + time);
         if let Some(pair) = self.steps.pair(world, session, reference.pair(), &mut self.spent) {
@@ -684,7 +746,7 @@ impl Search {
 
     /// From `at` on the next message is awaited.
     fn begin_to_await(&mut self, pair: Pair, at: Time) {
-        self.stage = Stage::Step { pair, at };
+        self.stage = Stage::Step { pair, at, before: None };
         self.next = at + self.lookahead;
     }
 

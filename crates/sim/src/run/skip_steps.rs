@@ -31,6 +31,27 @@ impl Pair {
         matches!(&event.payload, Message::Packet(packet) if packet.kind == PacketKind::Data && packet.seq == 0
             && event.node == self.node && packet.src == self.src)
     }
+
+    /// A flow between the two of which data arrive, and how many packets it has left to send; the one that has most.
+    pub(super) fn left(
+        self,
+        world: &World,
+        session: &mut Session<World>,
+        pending: &[Pending<Message>],
+    ) -> Option<(u32, u32)> {
+        let flows = pending.iter().filter_map(|event| match &event.payload {
+            Message::Packet(packet) if packet.kind == PacketKind::Data && packet.src == self.src => {
+                Some((packet.flow, packet.slot))
+            }
+            _ => None,
+        });
+        let flows: FxHashSet<(u32, u32)> = flows.collect();
+        let sender = session.node(world.node(self.src));
+        let left = flows
+            .into_iter()
+            .filter_map(|(flow, slot)| Some((sender.left_of((self.src, flow), slot)?, flow)));
+        left.filter(|&(left, _)| left > 0).max().map(|(left, flow)| (flow, left))
+    }
 }
 
 /// The search for a state that recurs with other messages.

@@ -492,9 +492,10 @@ impl Search {
 }
 
 impl State {
-    /// Whether the same flows are under way in another state.
+    /// Whether the same flows are under way in another state, and nothing has reached a node that nothing had reached before.
     fn has_flows_of(&self, other: &State) -> bool {
         self.flows.len() == other.flows.len()
+            && self.ports.len() == other.ports.len()
             && self.flows.iter().zip(&other.flows).all(|(one, other)| one.key == other.key)
     }
 }
@@ -698,6 +699,14 @@ mod tests {
         // A packet more or less says nothing, and a few packets do not either.
         assert_eq!(verdict([[64, 64, 64, 64], [65, 65, 64, 65]]), Verdict::Steady);
         assert_eq!(verdict([[1000, 2000, 500, 63], [1000, 2000, 500, 63]]), Verdict::Coarse);
+    }
+
+    #[test]
+    fn states_before_and_after_something_reaches_a_further_node_are_not_compared() {
+        let (before, mut after) = (state(100, &[1000], 0), state(200, &[2000], 0));
+        assert!(before.has_flows_of(&after));
+        after.ports.insert(0, Traffic { bytes: 0, queue: 0 });
+        assert!(!before.has_flows_of(&after));
     }
 
     #[test]
