@@ -6,7 +6,6 @@ use netloom_topology::PortId;
 use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Time};
 
-use crate::protocol::pulls::queue::PullDue;
 use crate::protocol::{Timer, numbers_of};
 
 /// What travels, and what nodes set timers for.
@@ -79,7 +78,7 @@ impl Message {
             Message::Packet(packet) => packet.recur(numbers_of, walk),
             Message::Interrupt => walk.exact(1u64 << u32::BITS),
             Message::AckDelay { receiver } => walk.exact(*receiver),
-            Message::Protocol(Timer::Pulls(PullDue)) => walk.exact(2u64 << u32::BITS),
+            Message::Protocol(Timer::Pulls(_)) => walk.exact(2u64 << u32::BITS),
             // That of a server's NIC which is no alarm: what it is of says the NIC.
             Message::Nic { rail } => walk.exact(3u64 << u32::BITS | u64::from(*rail)),
             Message::Answer { .. } => walk.refuse("answers that a NIC processes"),

@@ -463,6 +463,15 @@ fn layers_of_a_training_step_are_skipped_with_all_that_their_ranks_do() {
     }
 }
 
+/// What was sent in the steps before is not taken for what is under way.
+#[test]
+fn layers_of_later_training_steps_are_skipped_as_those_of_the_first() {
+    let of_steps = |steps| skipped_of_training(&ecmp(), TrainingStep { steps: Some(steps), ..training(96) });
+    let ((_, one), (records, three)) = (of_steps(1), of_steps(3));
+    assert!(three.packet_hops * 10 > records.totals.packet_hops * 8, "{three:?}");
+    assert!(three.packet_hops * 100 > one.packet_hops * 3 * 95, "{one:?} {three:?}");
+}
+
 #[test]
 fn a_training_step_that_is_cut_short_is_as_it_was() {
     let all = skipped_of_training(&ecmp(), training(48)).0;
@@ -483,7 +492,7 @@ fn trainings() -> impl Strategy<Value = (u32, u32, NicSelection, TrainingStep)> 
         prop::sample::select(vec![1u32, 1, 1, 2]),
     );
     let model = (2..20u32, prop::sample::select(vec![128u32, 192, 256]), 0..4u8, any::<bool>(), 1..4u32);
-    let parts = (1..3u32, 1..4u32, 1..3u32, any::<bool>());
+    let parts = (1..3u32, 1..4u32, 1..4u32, any::<bool>());
     let selection =
         prop::sample::select(vec![NicSelection::Gpu, NicSelection::Gpu, NicSelection::RoundRobin]);
     (layout, model, parts, selection).prop_map(
