@@ -726,7 +726,7 @@ fn steps_of_a_job_are_skipped() {
     let jobs = || {
         let context = PlanContext::new(1);
         let idle = Workload::new(Pattern::Idle(Idle {})).plan(&network, &context).unwrap();
-        add_jobs(idle, &[job.clone()], &network, &context).unwrap()
+        add_jobs(idle, std::slice::from_ref(&job), &network, &context).unwrap()
     };
     let (records, skipped) = skipped_of_plan(&network, &ecmp(), jobs);
     assert!(skipped.packet_hops * 10 > records.totals.packet_hops * 6, "{skipped:?}");
