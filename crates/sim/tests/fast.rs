@@ -492,7 +492,7 @@ fn trainings() -> impl Strategy<Value = (u32, u32, NicSelection, TrainingStep)> 
         prop::sample::select(vec![1u32, 1, 1, 2]),
     );
     let model = (2..20u32, prop::sample::select(vec![128u32, 192, 256]), 0..4u8, any::<bool>(), 1..4u32);
-    let parts = (1..3u32, 1..4u32, 1..4u32, any::<bool>());
+    let parts = (1..3u32, 1..4u32, 1..3u32, any::<bool>());
     let selection =
         prop::sample::select(vec![NicSelection::Gpu, NicSelection::Gpu, NicSelection::RoundRobin]);
     (layout, model, parts, selection).prop_map(
