@@ -457,22 +457,23 @@ impl HostWork {
 
     /// [Recurs](netloom_units::recurrence): the operation of an [`Action::Wake`] that has not come.
     pub fn recur_wake(&self, origin: u32, op: &mut u32, walk: &mut Walk) {
-        match &self.source {
-            Source::Program(RankWork::Program(rank)) => rank.recur_wake(origin, op, walk),
-            Source::Merge(works) => match works.only() {
-                Some(work) => work.recur_wake(origin, op, walk),
-                None => walk.exact(*op),
-            },
-            _ => walk.exact(*op),
+        match self.only_program() {
+            Some(rank) => rank.recur_wake(origin, op, walk),
+            None => walk.exact(*op),
         }
     }
 
     /// By how much the number of a message that has ended moves in a period, of one that recurs; 0 if that is not known.
     pub fn succession(&self, number: u32, walk: &Walk) -> u32 {
+        self.only_program().map_or(0, |rank| rank.succession(number, walk))
+    }
+
+    /// The program of which it is known how it recurs, if there is nothing else.
+    fn only_program(&self) -> Option<&Runner> {
         match &self.source {
-            Source::Program(RankWork::Program(rank)) => rank.succession(number, walk),
-            Source::Merge(works) => works.only().map_or(0, |work| work.succession(number, walk)),
-            _ => 0,
+            Source::Program(RankWork::Program(rank)) => Some(rank),
+            Source::Merge(works) => works.only()?.only_program(),
+            _ => None,
         }
     }
 

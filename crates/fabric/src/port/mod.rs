@@ -642,7 +642,7 @@ impl Port {
         self.note_pauses(1 << queue, 1, now, is_host);
     }
 
-    // Rare, and said to be: where a packet is sent more is kept in registers. That there are so many queues is said by who knows it: to count bits takes a dozen instructions.
+    // Cold, so that the loop that sends packets keeps more in registers. Callers pass the number of queues, as they mostly know it, and counting bits takes a dozen instructions.
     #[cold]
     #[inline(never)]
     fn note_pauses(&mut self, queues: u32, pauses: u64, now: Time, is_host: bool) {

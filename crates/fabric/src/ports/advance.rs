@@ -32,10 +32,16 @@ impl Ports {
         rules: &Rules,
         wire: &mut impl Wire,
     ) {
-        let state = &self.ports[usize::from(port)];
-        if state.ready() != 0 && state.free_at < until {
+        if self.starts_before(port, until) {
             self.advance_port_lossless(port, until, rules, wire);
         }
+    }
+
+    /// Whether something starts at a port before `until`, of what waited when the port was last advanced.
+    #[inline(always)]
+    pub(super) fn starts_before(&self, port: u16, until: Time) -> bool {
+        let state = &self.ports[usize::from(port)];
+        state.ready() != 0 && state.free_at < until
     }
 
     /// [`Self::advance_port`] under flow control, by code for what is known.

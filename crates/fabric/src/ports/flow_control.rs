@@ -76,8 +76,7 @@ impl Ports {
     /// A credit has come back to a port.
     #[inline(always)]
     pub fn on_credit(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
-        let state = &self.ports[usize::from(credit.port)];
-        if state.ready() != 0 && state.free_at < now {
+        if self.starts_before(credit.port, now) {
             return self.on_credit_behind(credit, now, rules, wire);
         }
         self.take_credit(credit, now);
@@ -101,8 +100,8 @@ impl Ports {
     /// [`Self::on_credit`] where no port concerns another. What its port has begun before it came is not looked at as long as the queue cannot have run out of credit meanwhile.
     #[inline(always)]
     pub fn on_credit_apart(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
-        let state = &self.ports[usize::from(credit.port)];
-        if state.ready() != 0 && state.free_at < now && !self.buffers.suffice(credit, state.queued) {
+        let queued = self.ports[usize::from(credit.port)].queued;
+        if self.starts_before(credit.port, now) && !self.buffers.suffice(credit, queued) {
             self.advance_port_lossless(credit.port, now, rules, wire);
         }
         if self.buffers.earn(credit) {

@@ -38,7 +38,7 @@ pub(crate) struct Turn {
     reshuffle: Option<u32>,
     /// Packets since the order was drawn, or from a random number on; none before the first one.
     turn: Option<u64>,
-    /// The least common multiple of how many candidates there have been: turns repeat after so many packets.
+    /// After how many packets turns repeat: the least common multiple of all numbers of candidates so far.
     cycle: u64,
     /// By set of candidates, the order in which they come, if it is a random one.
     orders: FxHashMap<u32, Box<[u16]>>,

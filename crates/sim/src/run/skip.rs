@@ -40,7 +40,7 @@ const PATIENCE: u64 = 16;
 /// A flow with fewer packets left to send than these has ended before anything has recurred.
 const FEWEST: u32 = 64;
 
-/// As many packets at most, where messages of so many have ended before anything recurred: then steps are awaited at once.
+/// The most that [`Search::fewest`] grows to: longer messages are always looked at by themselves.
 const MOST_FEWEST: u32 = 1 << 9;
 
 /// Marks at which few nodes are compared with those at the first one, at first; twice as many after every second failure.
@@ -305,8 +305,8 @@ enum Stage {
     Step {
         pair: Pair,
         at: Time,
-        /// A flow between the two, how many packets it had left to send when it was looked at, and when that was.
-        before: Option<(u32, u32, Time)>,
+        /// How far a flow between the two had come when it was looked at last.
+        before: Option<Unsent>,
     },
     /// Few nodes are compared alone: where they do not recur, nothing does.
     Few {
@@ -535,7 +535,7 @@ impl Search {
         &mut self,
         world: &World,
         session: &mut Session<World>,
-        (pair, at, before): (Pair, Time, Option<(u32, u32, Time)>),
+        (pair, at, before): (Pair, Time, Option<Unsent>),
     ) {
         let now = session.reached();
         let pending = session.pending([pair.node]);
@@ -553,21 +553,18 @@ impl Search {
             None => {
                 // Where one goes on for long, more recurs within it.
                 let of_pair = pair.left(world, session, &pending).filter(|&(_, left)| left < self.fewest);
-                if let Some((flow, left)) = of_pair {
-                    let before = before.filter(|&(of, more, _)| of == flow && more > left);
+                if let Some((flow, packets)) = of_pair {
+                    let unsent = Unsent { flow, packets, at: now };
                     // The next message comes behind this one.
-                    let wait = before.map_or(Time::ZERO, |(_, more, then)| {
-                        (now - then) * u64::from(left) / u64::from(more - left) / 2
-                    });
-                    self.stage = Stage::Step { pair, at: now, before: Some((flow, left, now)) };
+                    let wait = before.map_or(Time::ZERO, |before| before.time_left(unsent) / 2);
+                    self.stage = Stage::Step { pair, at: now, before: Some(unsent) };
                     return self.next = known.max(now + wait);
                 }
                 if !pending.iter().any(|event| is_of_data(&event.payload))
                     && let Some(first) = self.idle_until(world, session)
                 {
                     // Calculations may end one after the other without any message.
-                    let since = *self.idle_since.get_or_insert(now);
-                    let first = first.max(now + Time((now - since).0 / IDLE_SHARE));
+                    let first = self.after_silence(now, first);
                     self.stage = Stage::Step { pair, at: first, before: None };
                     return self.next = first + self.lookahead;
                 }
@@ -596,14 +593,11 @@ impl Search {
     /// When something happens next, if no data are on their way anywhere and such pauses may be spent.
     fn idle_until(&mut self, world: &World, session: &mut Session<World>) -> Option<Time> {
         let coming = Coming::of(world, session);
-        // This pause is charged to the other account.
-        self.spent -= self.pause_cost;
-        self.spent_idle += self.pause_cost + coming.cost;
+        let has_credit = self.spend_idle(session, &coming);
         if coming.has_data {
             self.idle_since = None;
-            return None;
         }
-        if self.spent_idle > IDLE_CREDIT + self.earned(session) {
+        if coming.has_data || !has_credit {
             return None;
         }
         let calculated = (0..session.nodes()).filter_map(|node| session.node(node).next_wake());
@@ -761,17 +755,26 @@ impl Search {
     /// No data arrive: what comes then may recur however little has before.
     fn idle(&mut self, session: &Session<World>, coming: &Coming) {
         let now = session.reached();
-        // This pause is charged to the other account.
-        self.spent -= self.pause_cost;
-        self.spent_idle += self.pause_cost + coming.cost;
-        if self.spent_idle > IDLE_CREDIT + self.earned(session) {
+        if !self.spend_idle(session, coming) {
             return self.give_up(now);
         }
-        let since = *self.idle_since.get_or_insert(now);
         let first = coming.first.unwrap_or(now);
         self.gap = self.lookahead * FIRST_GAP;
-        self.next = first.max(now + Time((now - since).0 / IDLE_SHARE)).saturating_add(self.gap);
+        self.next = self.after_silence(now, first).saturating_add(self.gap);
         self.from = None;
+    }
+
+    /// Charges this pause to the account of silences; whether that allows for it.
+    fn spend_idle(&mut self, session: &Session<World>, coming: &Coming) -> bool {
+        self.spent -= self.pause_cost;
+        self.spent_idle += self.pause_cost + coming.cost;
+        self.spent_idle <= IDLE_CREDIT + self.earned(session)
+    }
+
+    /// When to pause next in a silence in which something happens at `first`: the longer it has lasted, the later.
+    fn after_silence(&mut self, now: Time, first: Time) -> Time {
+        let since = *self.idle_since.get_or_insert(now);
+        first.max(now + Time((now - since).0 / IDLE_SHARE))
     }
 
     /// Nothing will recur.
@@ -828,6 +831,24 @@ impl Coming {
 /// Whether data arrive.
 fn is_of_data(message: &Message) -> bool {
     matches!(message, Message::Packet(packet) if packet.kind == PacketKind::Data)
+}
+
+/// How much a flow had left to send at an instant.
+#[derive(Clone, Copy)]
+struct Unsent {
+    flow: u32,
+    packets: u32,
+    at: Time,
+}
+
+impl Unsent {
+    /// How long what is left `now` will take at the rate since; no time if that is not known.
+    fn time_left(self, now: Unsent) -> Time {
+        if self.flow != now.flow || self.packets <= now.packets {
+            return Time::ZERO;
+        }
+        (now.at - self.at) * u64::from(now.packets) / u64::from(self.packets - now.packets)
+    }
 }
 
 /// Whether it is due at an instant that stays while time comes nearer.
