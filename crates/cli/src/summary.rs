@@ -122,17 +122,23 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
             format!("{} threads", performance.threads)
         }
     );
-    if let Some(Skipped { jumps, time_ps, packet_hops, obstacle, components }) = &performance.skipped {
+    if let Some(Skipped { jumps, time_ps, packet_hops, obstacle, components, repetitions }) =
+        &performance.skipped
+    {
         let what = match jumps {
             0 => "nothing".to_owned(),
             jumps => format!(
-                "{} and {} packet-hops of these, in {} jumps{}",
+                "{} and {} packet-hops of these, in {}{}{}",
                 time(Time(*time_ps).as_secs_f64()),
                 count(*packet_hops as f64),
-                count(*jumps as f64),
+                counted(*jumps, "jump"),
                 match components {
                     1 => String::new(),
                     _ => format!(" of {components} components that share no link"),
+                },
+                match repetitions {
+                    0 => String::new(),
+                    _ => format!("; {} as a whole", counted(*repetitions, "repetition")),
                 }
             ),
         };
@@ -155,16 +161,19 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
     show::fit(&text)
 }
 
+/// A number of things.
+fn counted(things: u64, name: &str) -> String {
+    format!("{} {name}{}", count(things as f64), if things == 1 { "" } else { "s" })
+}
+
 /// What was skipped because it was steady, and at which error.
 fn show_steady(steady: &SteadySkipped) -> String {
     let SteadySkipped { stretches, jumps, audited, audited_flows, .. } = steady;
     let mut text = match jumps {
         0 => "steady     nothing of that".to_owned(),
-        jumps => format!(
-            "steady     {} of that, in {} jumps",
-            time(steady.time.as_secs_f64()),
-            count(*jumps as f64)
-        ),
+        jumps => {
+            format!("steady     {} of that, in {}", time(steady.time.as_secs_f64()), counted(*jumps, "jump"))
+        }
     };
     if let (Some(mean), Some(p99), Some(max)) = (steady.error_mean, steady.error_p99, steady.error_max) {
         text += &format!(

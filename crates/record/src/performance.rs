@@ -17,6 +17,9 @@ pub struct Skipped {
     /// How many components that share no link were run one by one, so that each could be skipped by itself; 1 where all were run at once.
     #[serde(default = "one")]
     pub components: u64,
+    /// How many repetitions of a program were skipped as a whole; where several are repeated, those of one of them.
+    #[serde(default)]
+    pub repetitions: u64,
 }
 
 fn one() -> u64 {
@@ -25,7 +28,7 @@ fn one() -> u64 {
 
 impl Default for Skipped {
     fn default() -> Self {
-        Skipped { jumps: 0, time_ps: 0, packet_hops: 0, obstacle: None, components: 1 }
+        Skipped { jumps: 0, time_ps: 0, packet_hops: 0, obstacle: None, components: 1, repetitions: 0 }
     }
 }
 

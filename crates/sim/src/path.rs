@@ -21,6 +21,17 @@ pub(crate) fn labels(network: &Network, table: &RouteTable, src: HostId, dst: Ho
     labels
 }
 
+impl World {
+    /// Whether packets from one host to the other can take one path only, and those back, too.
+    pub(crate) fn has_one_path(&self, one: HostId, other: HostId) -> bool {
+        let is_only = |src: HostId, dst: HostId| {
+            self.network.edge_switch(src) != src
+                && labels(&self.network, self.forwarding.table(), src, dst) == 1
+        };
+        self.forwarding.is_minimal() && is_only(one, other) && is_only(other, one)
+    }
+}
+
 /// Most labels of which all are looked at.
 const MANY_LABELS: u32 = 1 << 12;
 

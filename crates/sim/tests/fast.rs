@@ -375,11 +375,14 @@ fn collectives() -> impl Strategy<Value = Collective> {
         1 => prop::sample::select(Algorithm::ALL.to_vec()),
     ];
     let times = || prop_oneof![3 => Just(Time::ZERO), 1 => (1..20_000_000u64).prop_map(Time)];
-    (algorithm, 1..4_000_000u64, 1..3u32, times(), times(), 1..4u32).prop_map(
+    let repeat = prop_oneof![2 => 1..3u32, 1 => 4..16u32];
+    (algorithm, 1..4_000_000u64, repeat, times(), times(), 1..4u32).prop_map(
         |(algorithm, size, repeat, overhead, compute, window)| Collective {
             algorithm,
             // Rings divide it, often into equal blocks.
-            size: Some(Bytes(if algorithm == Algorithm::RingAllreduce { size * 12 } else { size })),
+            size: Some(Bytes(
+                if algorithm == Algorithm::RingAllreduce { size * 12 } else { size } / u64::from(repeat),
+            )),
             repeat,
             overhead,
             compute,
@@ -470,6 +473,38 @@ fn layers_of_later_training_steps_are_skipped_as_those_of_the_first() {
     let ((_, one), (records, three)) = (of_steps(1), of_steps(3));
     assert!(three.packet_hops * 10 > records.totals.packet_hops * 8, "{three:?}");
     assert!(three.packet_hops * 100 > one.packet_hops * 3 * 95, "{one:?} {three:?}");
+}
+
+#[test]
+fn repetitions_of_a_program_are_skipped_as_a_whole() {
+    let switch = crossbar(6);
+    let roce = SimConfig {
+        transport: preset_of_transport("roce"),
+        fabric: Fabric { flow_control: FlowControl::Pfc(pfc::Pfc::default()), ..marking(400_000, 400_000) },
+        ..ecmp()
+    };
+    let dctcp = SimConfig { transport: preset_of_transport("dctcp"), ..ecmp() };
+    for config in [ecmp(), roce, dctcp] {
+        for algorithm in [Algorithm::PairwiseAllToAll, Algorithm::BruckAllToAll, Algorithm::Rabenseifner] {
+            let (size, compute) = (Some(Bytes(30_000)), Time::from_us(3));
+            let collective = Collective { algorithm, size, compute, repeat: 60, ..Collective::default() };
+            let (records, skipped) = skipped(&switch, &config, &Pattern::Collective(collective));
+            assert!(skipped.repetitions >= 50, "{algorithm:?} {skipped:?}");
+            assert_eq!(records.jobs.repetitions.len(), 60);
+            assert!(skipped.packet_hops * 10 > records.totals.packet_hops * 8, "{algorithm:?} {skipped:?}");
+        }
+    }
+    let (_, steps) = skipped_of_training(&ecmp(), TrainingStep { steps: Some(8), ..training(12) });
+    assert!(steps.repetitions >= 4, "{steps:?}");
+}
+
+#[test]
+fn repetitions_whose_paths_are_hashed_anew_are_not_taken_for_the_same() {
+    let size = Some(Bytes(30_000));
+    let algorithm = Algorithm::PairwiseAllToAll;
+    let collective = Collective { algorithm, size, repeat: 40, ..Collective::default() };
+    let (_, skipped) = skipped(&fat_tree(4), &ecmp(), &Pattern::Collective(collective));
+    assert_eq!(skipped.repetitions, 0, "{skipped:?}");
 }
 
 #[test]

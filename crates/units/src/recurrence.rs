@@ -387,8 +387,8 @@ impl Walk {
             self.exact(*count);
             return self.exact(number.to_bits());
         }
-        let Some(noted) = self.next(u64::from(*count)) else { return };
-        if let Step::Move(periods) = self.step {
+        let noted = (self.next(u64::from(*count)), self.next(number.to_bits()));
+        if let ((Some(noted), Some(_)), Step::Move(periods)) = (noted, self.step) {
             let each = count.wrapping_sub(noted as u32);
             for _ in 0..u64::from(each) * periods {
                 let next = again(*number);

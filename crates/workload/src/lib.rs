@@ -71,7 +71,7 @@ pub use plan::{
 };
 pub use program::{
     Action, Activity, ActivityKind, CollectiveInfo, CollectiveKind, CollectiveLog, Notes, OperationKind,
-    OperationLog, RankEnds, RankLog, RoundLog, Wait,
+    OperationLog, RankEnds, RankLog, Round, RoundLog, Wait,
 };
 pub use region::{Inside, Region};
 pub use servers::{NicSelection, Rails, ScaleUp, ScaleUpWiring, Servers, Wiring};

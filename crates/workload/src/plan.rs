@@ -24,8 +24,8 @@ use crate::closed::Closed;
 use crate::frames::Frames;
 use crate::merge::Merge;
 use crate::program::{
-    Action, CollectiveInfo, JobRank, Notes, Placed, Program, RankEnds, RankLog, RankWork, Runner, Slowness,
-    describe,
+    Action, CollectiveInfo, JobRank, Notes, Placed, Program, RankEnds, RankLog, RankWork, Round, Runner,
+    Slowness, describe,
 };
 use crate::servers::{Endpoints, Rails};
 use crate::{Options, Pattern, WorkloadError};
@@ -475,6 +475,16 @@ impl HostWork {
             Source::Merge(works) => works.only()?.only_program(),
             _ => None,
         }
+    }
+
+    /// The repetition that its program is in, if it has only one program and that has begun.
+    pub fn round(&self) -> Option<Round> {
+        self.only_program()?.round()
+    }
+
+    /// How many repetitions of its program have not begun, if it has only one program.
+    pub fn rounds_left(&self) -> u32 {
+        self.only_program().map_or(0, Runner::rounds_left)
     }
 
     /// When it stops offering load; `None` if that is a question of an amount rather than of time.

@@ -6,10 +6,14 @@ use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::host::Host;
-use crate::host::receivers::HANDED_IN;
 use crate::host::sent::Sent;
 use crate::message::Message;
 use crate::world::World;
+
+/// Hands in what is known of flows that ended, at their sender.
+pub(crate) fn hand_in_sent(sent: &mut Vec<Sent>, world: &World, id: u32) {
+    world.recorder.sent.extend(sent.drain(..).map(|sent| sent.record(id)));
+}
 
 impl Host {
     /// A flow has ended at its sender: what waits for that starts.
@@ -35,7 +39,7 @@ impl Host {
         if flow.is_queued {
             self.send_queue.remove(flow.queue, slot);
         }
-        self.free_slots.push(slot);
+        self.free_slots.give(slot);
         let counts = self.path_selector.as_mut().map(|path_selector| path_selector.on_end(flow.at));
         let counts = flow.counts(counts, done.map(|(now, _)| now));
         let ended = (flow.record(done.map(|(_, clock)| clock), counts), flow.gaps().collect());
@@ -57,7 +61,7 @@ impl Host {
 
     /// Hands in what is known of flows that ended, if there are many of them.
     pub(crate) fn hand_in_many(&mut self, world: &World, id: u32) {
-        if self.sent.len() >= HANDED_IN + world.recorder.kept_longer {
+        if self.sent.len() >= world.recorder.kept() {
             self.hand_in(world, id);
         }
     }
@@ -65,7 +69,7 @@ impl Host {
     /// Hands in what is known of flows that ended or were given up.
     #[cold]
     pub(crate) fn hand_in(&mut self, world: &World, id: u32) {
-        world.recorder.sent.extend(self.sent.drain(..).map(|sent| sent.record(id)));
+        hand_in_sent(&mut self.sent, world, id);
         if let Some(departed) = &mut self.departed {
             world.recorder.gaps.extend(departed.records.drain(..));
         }

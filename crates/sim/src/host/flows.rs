@@ -128,7 +128,7 @@ impl Host {
             self.departed.get_or_insert_with(|| Departed::new(&ctx.world.transport));
         }
         let queue = ctx.world.rules.first_queue(class) as u8;
-        let slot = self.free_slots.pop().unwrap_or_else(|| {
+        let slot = self.free_slots.take().unwrap_or_else(|| {
             push_few(&mut self.flows, None);
             narrow::<u32>(self.flows.len()) - 1
         });

@@ -13,6 +13,7 @@ pub(crate) mod event;
 pub(crate) mod finished;
 pub(crate) mod flow;
 pub(crate) mod flows;
+mod free_slots;
 pub(crate) mod idle;
 pub(crate) mod nic;
 pub(crate) mod nic_queue;
@@ -46,6 +47,7 @@ use crate::host::connections::Connections;
 use crate::host::departures::Departed;
 use crate::host::event::FlowEvent;
 use crate::host::flow::Flow;
+use crate::host::free_slots::FreeSlots;
 use crate::host::idle::Idle;
 use crate::host::nic_queue::Queue;
 use crate::host::pacing::Paces;
@@ -84,7 +86,7 @@ pub(crate) struct Host {
     /// Whether the program, if the work is one, has begun.
     pub(crate) has_begun: bool,
     pub(crate) flows: Vec<Option<Flow>>,
-    pub(crate) free_slots: Vec<u32>,
+    pub(crate) free_slots: FreeSlots,
     pub(crate) next_flow: u32,
     /// Of the flow that has begun last.
     pub(crate) last_idle: Option<Box<Idle>>,
@@ -301,7 +303,7 @@ impl Host {
             upcoming: None,
             has_begun: false,
             flows: Vec::new(),
-            free_slots: Vec::new(),
+            free_slots: FreeSlots::default(),
             next_flow: wiring.first_number,
             last_idle: None,
             send_queue: SendQueue::new(rules),

@@ -11,6 +11,7 @@ use netloom_units::{Time, narrow, prefetch_whole};
 use rustc_hash::FxHashMap;
 
 use crate::host::finished::FinishedFlows;
+use crate::host::free_slots::FreeSlots;
 use crate::observe::flow_meter::FlowMeter;
 use crate::observe::recorder::Recorder;
 
@@ -18,7 +19,7 @@ use crate::observe::recorder::Recorder;
 #[derive(Debug, Default)]
 pub(crate) struct Receivers {
     active: Vec<Active>,
-    free: Vec<u32>,
+    free: FreeSlots,
     /// Flows of which everything has arrived, in this order: of those handed in already, no more is known than their numbers of packets.
     handed_in: Vec<(FlowKey, u32)>,
     done: Vec<Done>,
@@ -224,33 +225,29 @@ impl Recur for Active {
     }
 }
 
-/// Of flows of which all has come nothing follows, unless one more comes.
-impl Recur for Receivers {
-    fn recur(&mut self, walk: &mut Walk) {
+impl Receivers {
+    /// [Recurs](Recur). Of flows of which all has come nothing follows, unless one more comes.
+    pub(crate) fn recur(&mut self, recorder: &Recorder, walk: &mut Walk) {
         if walk.has_successors() {
-            return self.recur_with_successors(walk);
+            return self.recur_with_successors(recorder, walk);
         }
         let Receivers { active, free, handed_in, done, finished, places, last: _ } = self;
         walk.count(active.len());
         active.iter_mut().for_each(|active| active.recur(walk));
-        walk.count(free.len());
-        free.iter().for_each(|&slot| walk.exact(slot));
+        free.recur(walk);
         walk.count(handed_in.len());
         walk.count(done.len());
         walk.count(finished.as_ref().map_or(0, |finished| finished.len()));
         walk.count(places.len());
     }
-}
 
-impl Receivers {
     /// What is kept of flows of which all has come in the period is kept again for those that succeed them, with a place of their own.
-    fn recur_with_successors(&mut self, walk: &mut Walk) {
-        let Receivers { active, free, handed_in, done, finished: _, places, last } = self;
+    fn recur_with_successors(&mut self, recorder: &Recorder, walk: &mut Walk) {
+        let Receivers { active, free, handed_in: _, done, finished: _, places, last } = self;
         let before: Vec<FlowKey> = active.iter().map(|active| active.key).collect();
         walk.count(active.len());
         active.iter_mut().for_each(|active| active.recur(walk));
-        walk.count(free.len());
-        free.iter().for_each(|&slot| walk.exact(slot));
+        free.recur(walk);
         let Some(new) = walk.log(done.len()) else { return };
         if walk.periods_to_move() == 0 {
             return done[new].iter().for_each(|done| walk.succeed_as_elsewhere(done.key.src, done.key.flow));
@@ -260,19 +257,22 @@ impl Receivers {
         let in_use: Vec<(usize, FlowKey)> = before.into_iter().enumerate().filter(in_use).collect();
         in_use.iter().for_each(|(_, key)| _ = places.remove(key));
         places.extend(in_use.iter().map(|&(slot, _)| (active[slot].key, narrow::<u32>(slot))));
+        *last = None;
+        let ended = done[new].to_vec();
         for period in 1..=walk.periods_to_move() {
-            for place in new.clone() {
-                let mut later = done[place].clone();
-                let FlowKey { src, flow } = later.key;
-                later.key.flow = walk.successor(src, flow, period);
+            for done in &ended {
+                let mut later = done.clone();
+                later.key.flow = walk.successor(later.key.src, later.key.flow, period);
                 if later.completed != Time::MAX {
                     later.completed += walk.period() * period;
                 }
-                places.insert(later.key, done_place(handed_in.len() + done.len()));
-                done.push(later);
+                let place = done_place(self.handed_in.len() + self.done.len());
+                self.places.insert(later.key, place);
+                self.done.push(later);
             }
+            // There may be many of them.
+            self.hand_in_many(recorder);
         }
-        *last = None;
     }
 
     /// Where flows go of which everything has come: hands in what is known of all of them.
@@ -342,7 +342,7 @@ impl Receivers {
             }
             let meter = is_metered.then(Box::default);
             let new = Active { key, receiver: Receiver::default(), drained: 0, meter };
-            match free.pop() {
+            match free.take() {
                 Some(slot) => {
                     active[slot as usize] = new;
                     slot
@@ -378,14 +378,14 @@ impl Receivers {
         let place = done_place(self.handed_in.len() + self.done.len() - 1);
         self.places.insert(key, place);
         self.last = Some((key, place));
-        self.free.push(slot);
+        self.free.give(slot);
         meter
     }
 
     /// Hands in what is known of flows of which everything has arrived, if there are many of them.
     #[inline]
     pub(crate) fn hand_in_many(&mut self, recorder: &Recorder) {
-        if self.done.len() >= HANDED_IN + recorder.kept_longer {
+        if self.done.len() >= recorder.kept() {
             self.hand_in(&recorder.received);
         }
     }

@@ -9,6 +9,7 @@ use netloom_units::recurrence::{Recur, Walk};
 use netloom_workload::HostWork;
 
 use crate::host::coalescing::Interrupts;
+use crate::host::ends::hand_in_sent;
 use crate::host::flow::Flow;
 use crate::host::reorder_buffer::Reordering;
 use crate::host::sent::Sent;
@@ -72,15 +73,14 @@ impl Host {
         walk.stream(random);
         walk.exact(*has_begun);
         walk.count(flows.len());
-        for flow in flows {
+        for flow in flows.iter_mut() {
             if walk.is_some(flow)
                 && let Some(flow) = flow
             {
                 flow.recur(&world.transport, walk);
             }
         }
-        walk.count(free_slots.len());
-        free_slots.iter().for_each(|&slot| walk.exact(slot));
+        free_slots.recur(walk);
         walk.exact(*next_flow);
         send_queue.recur(walk);
         paces.recur(walk);
@@ -100,7 +100,7 @@ impl Host {
             departed.recur(walk);
         }
         walk.since(checked);
-        receivers.recur(walk);
+        receivers.recur(&world.recorder, walk);
         protocols.recur(walk);
         if walk.is_some(rare)
             && let Some(rare) = rare
@@ -123,8 +123,14 @@ impl Host {
             // There may be some by the time of the next walk.
             Reordering::default().recur(walk);
         }
+        // Which of several paths a flow takes may depend on its number.
+        let is_another = |flow: &&Flow| walk.successor(id, flow.at.key.flow, 1) != flow.at.key.flow;
+        let mut others = flows.iter().flatten().filter(is_another);
+        if others.any(|flow| !world.has_one_path(id, flow.dst)) {
+            walk.pass_over();
+        }
         if let Some(ended) = walk.log(sent.len()) {
-            follow(sent, ended, (id, of_server.unwrap_or(work)), walk);
+            follow(world, (id, sent), ended, of_server.unwrap_or(work), walk);
         }
         walk.sum(control_sent);
         walk.sum(control_received);
@@ -136,21 +142,36 @@ impl Host {
 }
 
 /// What is kept of flows that have `ended` in the period is kept again for those that succeed them.
-fn follow(sent: &mut Vec<Sent>, ended: Range<usize>, (id, work): (u32, &HostWork), walk: &mut Walk) {
+fn follow(
+    world: &World,
+    (id, sent): (u32, &mut Vec<Sent>),
+    ended: Range<usize>,
+    work: &HostWork,
+    walk: &mut Walk,
+) {
     if walk.periods_to_move() == 0 {
-        for Sent { flow, .. } in &sent[ended] {
-            match work.succession(*flow, walk) {
+        let mut last = None;
+        for sent in &sent[ended] {
+            match work.succession(sent.flow, walk) {
                 // It is not known which flow follows.
                 0 => walk.pass_over(),
-                moved => walk.succeed(id, *flow, moved),
+                moved => walk.succeed(id, sent.flow, moved),
+            }
+            // Which of several paths that one takes may depend on its number.
+            if last.replace(sent.dst()) != Some(sent.dst()) && !world.has_one_path(id, sent.dst()) {
+                walk.pass_over();
             }
         }
         return;
     }
+    let ended = sent[ended].to_vec();
     for period in 1..=walk.periods_to_move() {
-        for place in ended.clone() {
-            let flow = walk.successor(id, sent[place].flow, period);
-            sent.push(sent[place].later(flow, walk.period() * period));
+        let later =
+            |ended: &Sent| ended.later(walk.successor(id, ended.flow, period), walk.period() * period);
+        sent.extend(ended.iter().map(later));
+        // There may be many of them.
+        if sent.len() >= world.recorder.kept() {
+            hand_in_sent(sent, world, id);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Which time series a run records, and where their rows go until the run is over.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use netloom_record::{
     DecisionRow, FlowObservationRecord, FlowSampleRecord, GapRecord, PacketStatisticsRow, ReceiverRecord,
@@ -8,6 +9,7 @@ use netloom_record::{
 };
 use netloom_units::Time;
 
+use crate::host::receivers::HANDED_IN;
 use crate::observe::measure::Measure;
 
 /// Which time series a run records, and where their rows go.
@@ -24,6 +26,8 @@ pub(crate) struct Recorder {
     pub(crate) is_on: bool,
     /// How many flows a host keeps more than it has to before it hands them in: what happens between two states that are compared is kept there.
     pub(crate) kept_longer: usize,
+    /// The same while a repetition of programs is [looked at](crate::run::skip_repetitions); zero otherwise. Set only while nothing runs.
+    pub(crate) kept_in_repetition: Arc<AtomicUsize>,
     /// What flows leave behind at their senders and receivers.
     pub(crate) sent: Arc<SeriesWriter<SenderRecord>>,
     pub(crate) received: Arc<SeriesWriter<ReceiverRecord>>,
@@ -67,6 +71,12 @@ impl Recorder {
             is_on,
             ..Recorder::default()
         }
+    }
+
+    /// How many flows a host keeps before it hands them in.
+    #[inline]
+    pub(crate) fn kept(&self) -> usize {
+        HANDED_IN + self.kept_longer.max(self.kept_in_repetition.load(Ordering::Relaxed))
     }
 
     /// Whether a series is lost, so that there is no use in going on.

@@ -25,8 +25,10 @@ use crate::message::Message;
 use crate::node::Node;
 use crate::run::components::components;
 use crate::run::error::RunError;
-use crate::run::skip_steps::{Pair, Steps, hand_in, takes_one_path};
-use crate::run::steady::{self, Jump, pause_cost};
+use crate::run::skip_repetitions::Repetitions;
+use crate::run::skip_steps::{Pair, Steps, takes_one_path};
+use crate::run::skip_walk::{Jump, Passed, foreseen, jump, pass, pause_cost};
+use crate::run::steady;
 use crate::switch::Switch;
 use crate::world::{Says, TakesData, World};
 
@@ -54,9 +56,6 @@ const MOST_MARKS: u32 = 128;
 
 /// Nodes that are compared before everything is, at most: the ends of a flow, and where something has differed.
 const MOST_WATCHED: usize = 32;
-
-/// Nodes whose pending messages are gathered at once.
-const AT_ONCE: usize = 256;
 
 /// How often the whole is compared in an attempt: queues of several flows come round when as many packets of each have passed as are under way.
 const MOST_TRIES: u32 = 256;
@@ -215,6 +214,7 @@ fn run_components(
         skipped.jumps += of_one.jumps;
         skipped.time_ps = skipped.time_ps.max(of_one.time_ps);
         skipped.packet_hops += of_one.packet_hops;
+        skipped.repetitions += of_one.repetitions;
         skipped.obstacle = skipped.obstacle.or(of_one.obstacle);
         let is_over = !all.stopped && steady.as_ref().is_none_or(|steady| steady.failure.is_none());
         if is_over {
@@ -239,37 +239,46 @@ fn run_together(
     observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> (Run<Node, Message>, Skipped) {
     let mut search = Search::new(&setup, nodes.len());
+    let mut repetitions = Repetitions::new(&setup, nodes.len());
     if !recurring {
-        search.next = END_OF_TIME;
+        (search.next, repetitions.next) = (END_OF_TIME, END_OF_TIME);
     }
     let session = Session::new(Arc::clone(world), nodes, setup, Time::MAX);
     let mut session = session.expect("packets take time: the lookahead is never zero");
     loop {
         let next = steady.as_ref().map_or(search.next, |steady| steady.next.min(search.next));
-        session.run(next.min(search.end), &mut *observe);
+        session.run(next.min(repetitions.next).min(search.end), &mut *observe);
         let now = session.reached();
         if session.is_stopped() || session.is_done() || now >= search.end {
             break;
         }
-        if now >= search.next {
-            let before = search.skipped.jumps;
+        let before = search.skipped.jumps;
+        if now >= repetitions.next {
+            let handled = search.handled(&session);
+            let jump = repetitions.step(world, &mut session, (handled, search.end));
+            search.go_on_from_mark(session.reached(), jump);
+        } else if now >= search.next {
+            search.until = repetitions.mark().min(search.end);
             search.step(world, &mut session);
-            if search.skipped.jumps > before
-                && let Some(steady) = steady.as_mut()
-            {
-                steady.begin_anew(session.reached());
-            }
+        }
+        if search.skipped.jumps > before
+            && let Some(steady) = steady.as_mut()
+        {
+            steady.begin_anew(session.reached());
         }
         if let Some(steady) = steady.as_mut().filter(|steady| session.reached() >= steady.next)
             && let Some(jump) = steady.step(world, &mut session, search.end)
         {
-            search.note_steady(now, &jump, recurring);
+            search.note_steady(now, jump, recurring);
+            repetitions.forget(world);
         }
         if steady.as_ref().is_some_and(|steady| steady.failure.is_some()) {
             break;
         }
     }
-    (session.finish(), search.skipped)
+    repetitions.forget(world);
+    let skipped = Skipped { repetitions: repetitions.skipped, ..search.skipped };
+    (session.finish(), skipped)
 }
 
 /// The flow whose arrivals are marks, and the nodes at its two ends.
@@ -351,6 +360,8 @@ struct Search {
     lookahead: Time,
     /// When the run ends at the latest.
     end: Time,
+    /// Up to where it may be skipped: until then, or to where a repetition of programs is compared.
+    until: Time,
     /// What a pause costs by itself, in messages handled.
     pause_cost: u64,
     /// Where the run pauses next.
@@ -367,12 +378,14 @@ struct Search {
     /// When the flow of the attempt was chosen, or a packet of it came last; the end of a pause between two series of marks. And how long the next packet may take.
     seen: Time,
     patience: Time,
-    /// Since when no data have arrived at any pause.
+    /// Since when no data have arrived at any pause, and how many messages had been handled at the last of them: more tell of data between pauses.
     idle_since: Option<Time>,
+    handled_idle: u64,
     /// What has been spent, and what of it while no data arrived, which counts by itself.
     spent: u64,
     spent_idle: u64,
     skipped: Skipped,
+    skipped_messages: u64,
     /// Flows with fewer packets left than these are not looked at by themselves, if steps may be awaited.
     fewest: u32,
     /// How many the flow of the attempt had left when that began.
@@ -389,6 +402,7 @@ impl Search {
         Search {
             lookahead: setup.lookahead,
             end: setup.until.min(END_OF_TIME),
+            until: END_OF_TIME,
             pause_cost: pause_cost(nodes),
             next: gap,
             gap,
@@ -399,9 +413,11 @@ impl Search {
             seen: Time::ZERO,
             patience: setup.lookahead * PATIENCE,
             idle_since: None,
+            handled_idle: 0,
             spent: 0,
             spent_idle: 0,
             skipped: Skipped::default(),
+            skipped_messages: 0,
             fewest: FEWEST,
             left: 0,
             numbers: 0,
@@ -410,8 +426,8 @@ impl Search {
     }
 
     /// What is steady was jumped over while the clock of the network stood still: what is due at a fixed time has come nearer, and no noted state is one of this run any more.
-    fn note_steady(&mut self, now: Time, jump: &Jump, goes_on: bool) {
-        self.note_jump(jump.time, jump.packet_hops);
+    fn note_steady(&mut self, now: Time, jump: Jump, goes_on: bool) {
+        self.note_jump(jump);
         if self.end < END_OF_TIME {
             self.end = self.end - jump.time;
         }
@@ -422,16 +438,37 @@ impl Search {
         }
     }
 
+    /// The run has paused where repetitions of programs are looked at, and may have skipped some of them.
+    fn go_on_from_mark(&mut self, now: Time, jump: Option<Jump>) {
+        if let Some(jump) = jump {
+            self.note_jump(jump);
+            (self.stage, self.steps, self.idle_since) = (Stage::Rest, Steps::default(), None);
+        }
+        // Jumps end at such a mark, and it is not because of what recurs if one could not go on.
+        if self.until <= now {
+            self.gap = self.lookahead * FIRST_GAP;
+            self.stage = Stage::Rest;
+        }
+        if matches!(self.stage, Stage::Rest) && (jump.is_some() || self.until <= now) {
+            self.next = now + self.gap;
+        }
+    }
+
     /// What may be spent because of what has been handled.
     fn earned(&self, session: &Session<World>) -> u64 {
+        self.handled(session) / SHARE
+    }
+
+    /// How many messages have been handled, and not skipped.
+    fn handled(&self, session: &Session<World>) -> u64 {
         // Timers that wait count against messages: there may be more of them.
-        let handled = session.messages().wrapping_sub(self.skipped.packet_hops).cast_signed().max(0);
-        handled.cast_unsigned() / SHARE
+        let handled = session.messages().wrapping_sub(self.skipped_messages).cast_signed().max(0);
+        handled.cast_unsigned()
     }
 
     /// What has been spent beyond what may be. An attempt begins only if its first pauses may be spent, too.
     fn debt(&self, session: &Session<World>) -> Option<u64> {
-        let credit = CREDIT + self.earned(session) + self.skipped.packet_hops / SHARE_OF_SKIPPED;
+        let credit = CREDIT + self.earned(session) + self.skipped_messages / SHARE_OF_SKIPPED;
         let first = if matches!(self.stage, Stage::Rest) { FIRST_PAUSES } else { 0 };
         (self.spent + first * self.pause_cost).checked_sub(credit)
     }
@@ -544,9 +581,8 @@ impl Search {
         let known = now + self.lookahead;
         match first {
             Some(first) if first == now => {
-                let (time, hops) = self.steps.look(world, session, self.end, &mut self.spent);
-                if hops > 0 {
-                    self.note_jump(time, hops);
+                if let Some(jump) = self.steps.look(world, session, self.until, &mut self.spent) {
+                    self.note_jump(jump);
                     self.gap = self.lookahead * FIRST_GAP;
                 }
             }
@@ -593,13 +629,15 @@ impl Search {
     /// When something happens next, if no data are on their way anywhere and such pauses may be spent.
     fn idle_until(&mut self, world: &World, session: &mut Session<World>) -> Option<Time> {
         let coming = Coming::of(world, session);
-        let has_credit = self.spend_idle(session, &coming);
         if coming.has_data {
+            self.spent += coming.cost;
             self.idle_since = None;
-        }
-        if coming.has_data || !has_credit {
             return None;
         }
+        if !self.spend_idle(session, &coming) {
+            return None;
+        }
+        self.note_silence(session, &coming);
         let calculated = (0..session.nodes()).filter_map(|node| session.node(node).next_wake());
         calculated.chain(coming.first).min()
     }
@@ -676,7 +714,7 @@ impl Search {
             if noted.walk.recurs() && noted.tally == tally && Self::may_recur(world, session, &mut self.spent)
             {
                 self.spent += self.pause_cost;
-                return match foreseen(&noted.walk, session, self.end) {
+                return match foreseen(&noted.walk, session, self.until) {
                     0 => self.give_up(now),
                     periods => self.jump(world, session, periods),
                 };
@@ -710,32 +748,31 @@ impl Search {
 
     /// The state has recurred, and recurs for as many periods more.
     fn jump(&mut self, world: &World, session: &mut Session<World>, periods: u64) {
-        let Stage::All { reference, noted: Some(Noted { mut walk, messages, .. }), since, .. } =
+        let Stage::All { reference, noted: Some(Noted { mut walk, messages, tally, .. }), since, .. } =
             std::mem::replace(&mut self.stage, Stage::Rest)
         else {
             return;
         };
         self.settling = self.from.map_or(Time::ZERO, |from| since.saturating_sub(from));
-        let (now, time) = (session.reached(), walk.period() * periods);
-        let messages = (session.messages() - messages) * periods;
-        let pending = moved((world, session), &mut walk, periods);
-        session.jump(now + time, (messages, 0), &pending);
-        self.note_jump(time, messages);
+        let jump = jump((world, session), &mut walk, (messages, tally), periods);
+        let now = session.reached();
+        self.note_jump(jump);
         self.gap = self.lookahead * FIRST_GAP;
         self.marks = FIRST_MARKS;
         self.fewest = FEWEST;
         self.patience = self.lookahead * PATIENCE;
-        self.begin_again(now + time);
+        self.begin_again(now);
         if let Some(pair) = self.steps.pair(world, session, reference.pair(), &mut self.spent) {
-            self.begin_to_await(pair, now + time);
+            self.begin_to_await(pair, now);
         }
     }
 
     /// The run has skipped this much.
-    fn note_jump(&mut self, time: Time, packet_hops: u64) {
+    fn note_jump(&mut self, Jump { time, messages, packet_hops }: Jump) {
         self.skipped.jumps += 1;
         self.skipped.time_ps += time.0;
         self.skipped.packet_hops += packet_hops;
+        self.skipped_messages += messages;
     }
 
     /// From `at` on the next message is awaited.
@@ -758,6 +795,7 @@ impl Search {
         if !self.spend_idle(session, coming) {
             return self.give_up(now);
         }
+        self.note_silence(session, coming);
         let first = coming.first.unwrap_or(now);
         self.gap = self.lookahead * FIRST_GAP;
         self.next = self.after_silence(now, first).saturating_add(self.gap);
@@ -768,7 +806,16 @@ impl Search {
     fn spend_idle(&mut self, session: &Session<World>, coming: &Coming) -> bool {
         self.spent -= self.pause_cost;
         self.spent_idle += self.pause_cost + coming.cost;
-        self.spent_idle <= IDLE_CREDIT + self.earned(session)
+        self.spent_idle <= IDLE_CREDIT + self.earned(session) + self.skipped_messages / SHARE_OF_SKIPPED
+    }
+
+    /// No data arrive: begins another silence if some have since the last pause.
+    fn note_silence(&mut self, session: &Session<World>, coming: &Coming) {
+        let handled = self.handled(session);
+        if handled > self.handled_idle + coming.cost {
+            self.idle_since = None;
+        }
+        self.handled_idle = handled;
     }
 
     /// When to pause next in a silence in which something happens at `first`: the longer it has lasted, the later.
@@ -849,118 +896,4 @@ impl Unsent {
         }
         (now.at - self.at) * u64::from(now.packets) / u64::from(self.packets - now.packets)
     }
-}
-
-/// Whether it is due at an instant that stays while time comes nearer.
-fn stays(message: &Message, walk: &Walk) -> bool {
-    // What a program calculates while messages succeed others is a part of what recurs.
-    let recurs = walk.has_successors() && matches!(message, Message::Wake);
-    message.is_at_a_fixed_time() && !recurs
-}
-
-/// How many more periods are the same as the last one, in a run that ends at `end`.
-pub(super) fn foreseen(walk: &Walk, session: &Session<World>, end: Time) -> u64 {
-    // What is due at a fixed time comes after everything that is in flight then.
-    let mut last = session.reached();
-    session.look_at_pending(|_, due, message| {
-        if !message.is_alarm(due.source) && !stays(message, walk) {
-            last = last.max(due.at);
-        }
-    });
-    let until = walk.until().min(end);
-    let time = until.saturating_sub(last).saturating_sub(Time(1));
-    walk.periods().min(time.0.checked_div(walk.period().0).unwrap_or(0))
-}
-
-/// How far a walk has passed.
-pub(super) struct Passed {
-    /// What it has cost, in messages handled.
-    pub(super) cost: u64,
-    /// The node that it has passed through last: if it has met with anything that differs, then there.
-    pub(super) last: u32,
-}
-
-/// The walk passes through what is pending for these nodes, and through them, as far as it is worth while.
-pub(super) fn pass(
-    (world, session): (&World, &mut Session<World>),
-    nodes: &[u32],
-    walk: &mut Walk,
-) -> Passed {
-    let (mut passed, mut events) = (Passed { cost: 0, last: 0 }, 0);
-    // A node that is brought to the instant may send something to another one.
-    nodes.iter().for_each(|&node| _ = session.node(node));
-    'walk: for some in nodes.chunks(AT_ONCE) {
-        let mut pending = session.pending(some.iter().copied());
-        events += pending.len() as u64;
-        for (&node, pending) in some.iter().zip(by_node(some, &mut pending)) {
-            passed.last = node;
-            pass_one((world, session), (node, pending), walk);
-            if !walk.goes_on() {
-                break 'walk;
-            }
-        }
-    }
-    passed.cost = events + walk.passed_by() as u64 / 16;
-    passed
-}
-
-/// Passes through all of a state that recurs and moves it by as many periods; returns what is pending then.
-pub(super) fn moved(
-    (world, session): (&World, &mut Session<World>),
-    walk: &mut Walk,
-    periods: u64,
-) -> Vec<Pending<Message>> {
-    walk.begin_to_move(periods);
-    let time = walk.time_moved();
-    let nodes: Vec<u32> = (0..session.nodes()).collect();
-    let mut all = session.pending(nodes.iter().copied());
-    for (&node, pending) in nodes.iter().zip(by_node(&nodes, &mut all)) {
-        pass_one((world, session), (node, pending), walk);
-        if walk.has_successors() {
-            // There may be many of them.
-            hand_in(world, node, session.node(node));
-        }
-        for event in pending.iter_mut().filter(|event| event.payload.is_alarm(event.due.source)) {
-            event.due.at += time;
-            event.payload.follow(node, walk);
-        }
-    }
-    all
-}
-
-/// What is pending for each of these nodes.
-fn by_node<'p>(
-    nodes: &[u32],
-    mut pending: &'p mut [Pending<Message>],
-) -> impl Iterator<Item = &'p mut [Pending<Message>]> {
-    nodes.iter().map(move |&node| {
-        let count = pending.iter().take_while(|event| event.node == node).count();
-        let (of_node, others) = std::mem::take(&mut pending).split_at_mut(count);
-        pending = others;
-        of_node
-    })
-}
-
-/// Passes through what is pending for a node, and through the node.
-fn pass_one(
-    (world, session): (&World, &mut Session<World>),
-    (node, pending): (u32, &mut [Pending<Message>]),
-    walk: &mut Walk,
-) {
-    walk.exact(node);
-    let events = pending.iter_mut().filter(|event| !event.payload.is_alarm(event.due.source));
-    for Pending { due, payload, .. } in events {
-        // There is no message without a place in the order of its node.
-        walk.exact(1 << u32::BITS | u64::from(due.source));
-        match stays(payload, walk) {
-            true => walk.deadline(&mut due.at),
-            false => walk.time(&mut due.at),
-        }
-        payload.recur(walk);
-        if !walk.goes_on() {
-            return;
-        }
-    }
-    let now = session.reached();
-    session.node(node).recur(world, (node, now), walk);
 }

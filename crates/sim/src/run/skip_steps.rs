@@ -4,6 +4,8 @@
 //! receivers have succeeded those of the step before, and programs are as many operations further on. Where packets have one path only, nothing depends on these numbers. States are
 //! compared where the first packet of a message arrives, always between the same two hosts. What is kept of messages that have ended is kept again for each step that is skipped.
 
+use std::sync::atomic::Ordering;
+
 use netloom_engine::{Pending, Session};
 use netloom_fabric::PacketKind;
 use netloom_topology::HostId;
@@ -12,9 +14,7 @@ use netloom_units::recurrence::Walk;
 use rustc_hash::FxHashSet;
 
 use crate::message::Message;
-use crate::node::Node;
-use crate::path::labels;
-use crate::run::skip::{foreseen, moved, pass};
+use crate::run::skip_walk::{Jump, foreseen, hand_in_all, handed_in, jump, pass};
 use crate::world::World;
 
 /// Two hosts of which one sends messages to the other.
@@ -119,17 +119,16 @@ impl Steps {
         self.pause = 1 << self.misses.min(MOST_MISSES);
     }
 
-    /// A message begins: compares the state with the one that was noted, and goes on by as many periods as are known to be the same. Returns the time and the messages that this has skipped.
+    /// A message begins: compares the state with the one that was noted, and goes on by as many periods as are known to be the same.
     pub(super) fn look(
         &mut self,
         world: &World,
         session: &mut Session<World>,
         end: Time,
         spent: &mut u64,
-    ) -> (Time, u64) {
-        let nothing = (Time::ZERO, 0);
+    ) -> Option<Jump> {
         if self.is_over || world.servers.as_ref().is_some_and(|servers| servers.has_notes()) {
-            return nothing;
+            return None;
         }
         self.misses = 0;
         let now = session.reached();
@@ -139,21 +138,19 @@ impl Steps {
             noted.walk.begin_to_compare(now);
             *spent += pass((world, session), &nodes, &mut noted.walk).cost;
             // What has been handed in is not there any more to be handed in again.
-            if noted.walk.recurs()
-                && noted.handed_in == handed_in(world)
-                && takes_one_path(world, session, spent)
-            {
+            if noted.walk.recurs() && noted.handed_in == handed_in(world) {
                 let periods = foreseen(&noted.walk, session, end);
                 if periods > 0 {
                     return self.jump(world, session, periods);
                 }
             }
             if self.compared < self.limit {
-                return nothing;
+                return None;
             }
         }
-        for &node in &nodes {
-            hand_in_all(world, node, session.node(node));
+        // During a repetition that is looked at as a whole there is room for all.
+        if world.recorder.kept_in_repetition.load(Ordering::Relaxed) == 0 {
+            nodes.iter().for_each(|&node| hand_in_all(world, node, session.node(node)));
         }
         self.limit = (2 * self.limit).clamp(1, MOST_STEPS);
         self.compared = 0;
@@ -162,66 +159,30 @@ impl Steps {
         self.is_over = walk.refusal().is_some();
         let (messages, tally) = (session.messages(), session.tally());
         self.noted = Some(Noted { walk, messages, tally, handed_in: handed_in(world) });
-        nothing
+        None
     }
 
-    fn jump(&mut self, world: &World, session: &mut Session<World>, periods: u64) -> (Time, u64) {
+    fn jump(&mut self, world: &World, session: &mut Session<World>, periods: u64) -> Option<Jump> {
         let pair = self.pair;
         let taken = std::mem::replace(self, Steps { pair, ..Steps::default() });
-        let Some(Noted { mut walk, messages, tally, .. }) = taken.noted else {
-            return (Time::ZERO, 0);
-        };
-        let (now, time) = (session.reached(), walk.period() * periods);
-        let messages = (session.messages() - messages) * periods;
-        let tally = (session.tally() - tally) * periods;
-        let pending = moved((world, session), &mut walk, periods);
-        session.jump(now + time, (messages, tally), &pending);
-        (time, messages)
-    }
-}
-
-/// How many flows have been handed in at their senders and receivers.
-fn handed_in(world: &World) -> (u64, u64) {
-    (world.recorder.sent.rows(), world.recorder.received.rows())
-}
-
-/// Hands in what a node knows of flows that have ended, if there are many of them.
-pub(super) fn hand_in(world: &World, node: u32, state: &mut Node) {
-    for (id, host) in state.hosts_mut(node) {
-        host.hand_in_many(world, id);
-        host.receivers.hand_in_many(&world.recorder);
-    }
-}
-
-/// The same however few there are.
-fn hand_in_all(world: &World, node: u32, state: &mut Node) {
-    for (id, host) in state.hosts_mut(node) {
-        if !host.sent.is_empty() {
-            host.hand_in(world, id);
-        }
-        host.receivers.hand_in_now(&world.recorder.received);
+        let Noted { mut walk, messages, tally, .. } = taken.noted?;
+        Some(jump((world, session), &mut walk, (messages, tally), periods))
     }
 }
 
 /// Whether there is one path only for each flow that sends or has ended since the last ones were handed in, and for its answers. Else which one they take may depend on their numbers. What
 /// that costs is added to `spent`, in messages handled.
 pub(super) fn takes_one_path(world: &World, session: &mut Session<World>, spent: &mut u64) -> bool {
-    if !world.forwarding.is_minimal() {
-        return false;
-    }
-    let table = world.forwarding.table();
-    let one = |src: HostId, dst: HostId| {
-        world.network.edge_switch(src) != src && labels(&world.network, table, src, dst) == 1
-    };
     let mut seen: FxHashSet<HostId> = FxHashSet::default();
     for node in 0..session.nodes() {
         for (src, host) in session.node(node).hosts_mut(node) {
             seen.clear();
+            *spent += host.sent.len() as u64 / 16;
             let sending = host.flows.iter().flatten().map(|flow| flow.dst);
             for dst in sending.chain(host.sent.iter().map(|sent| sent.dst())) {
                 if seen.insert(dst) {
                     *spent += 1;
-                    if !one(src, dst) || !one(dst, src) {
+                    if !world.has_one_path(src, dst) {
                         return false;
                     }
                 }

@@ -26,18 +26,8 @@ use crate::host::Host;
 use crate::host::flow::Flow;
 use crate::node::Node;
 use crate::run::error::RunError;
+use crate::run::skip_walk::{Jump, packet_hops, pause_cost};
 use crate::world::World;
-
-/// What a pause costs by itself, in messages handled. The same on any number of threads, though it costs more on several: so is what is skipped.
-const PAUSE: u64 = 200;
-
-/// And per node, as what it has received is taken up again.
-const PAUSE_OF_NODE: u64 = 8;
-
-/// The cost of a pause itself in a run of that many nodes, in messages handled.
-pub(super) fn pause_cost(nodes: usize) -> u64 {
-    PAUSE + PAUSE_OF_NODE * nodes as u64
-}
 
 /// A window lasts as many idle round-trip times as these at least,
 const LEAST_RTTS: u64 = 16;
@@ -171,13 +161,6 @@ impl Accounts {
         }
         accounts
     }
-}
-
-/// What a jump has skipped.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Jump {
-    pub(super) time: Time,
-    pub(super) packet_hops: u64,
 }
 
 /// What two successive windows are to each other.
@@ -435,13 +418,15 @@ impl Search {
             self.next = now + time;
             return None;
         }
-        let packet_hops = (third.messages - first.messages) * periods;
-        go_on_by(world, session, (first, &third), (periods, time, packet_hops), &flows);
+        let messages = (third.messages - first.messages) * periods;
+        let before = packet_hops(world, session);
+        go_on_by(world, session, (first, &third), (periods, time, messages), &flows);
+        let jump = Jump::new((world, session), time, (messages, before));
         self.skipped.jumps += 1;
         self.skipped.time += time;
-        self.skipped.packet_hops += packet_hops;
+        self.skipped.packet_hops += jump.packet_hops;
         self.next = now + self.lookahead;
-        Some(Jump { time, packet_hops })
+        Some(jump)
     }
 
     /// Whether the stretch that begins is to be audited: the first one, and one of each further group of stretches, which one is drawn.
@@ -594,12 +579,12 @@ fn first_from_outside(session: &Session<World>) -> Time {
     first
 }
 
-/// Goes on by so many times what has happened between two states, of which the second one is that of now: by `time`, in which every flow delivers so many bytes and packets cross so many channels.
+/// Goes on by so many times what has happened between two states, of which the second one is that of now: by `time`, in which every flow delivers so many bytes and so many messages are handled.
 fn go_on_by(
     world: &World,
     session: &mut Session<World>,
     (mut first, now): (State, &State),
-    (periods, time, packet_hops): (u64, Time, u64),
+    (periods, time, messages): (u64, Time, u64),
     flows: &[(Progress, u64)],
 ) {
     let gains: FxHashMap<FlowKey, u64> = flows.iter().map(|(flow, gain)| (flow.key, *gain)).collect();
@@ -652,7 +637,7 @@ fn go_on_by(
         event.due.at = event.due.at - time;
     }
     world.ahead.fetch_add(time.0, Ordering::Relaxed);
-    session.jump(session.reached(), (packet_hops, 0), &pending);
+    session.jump(session.reached(), (messages, 0), &pending);
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ pub(crate) use job::{JobRank, PlacedJob};
 pub use observer::{Activity, ActivityKind, CollectiveLog, Notes, RankLog, RoundLog, Wait};
 pub use operations::{OperationKind, OperationLog};
 pub(crate) use rank::RankWork;
+pub use runner::Round;
 pub(crate) use runner::{Runner, Slowness};
 pub(crate) use stall::describe;
 

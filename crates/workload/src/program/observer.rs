@@ -106,6 +106,29 @@ pub struct RoundLog {
     pub messages: u64,
 }
 
+impl RoundLog {
+    /// The same some time later.
+    fn later(&self, time: Time) -> Self {
+        RoundLog { start: self.start + time, end: self.end.map(|end| end + time), ..self.clone() }
+    }
+
+    /// [Recurs](netloom_units::recurrence) as the last one; it may be `another` one than when the state was noted.
+    fn recur(&mut self, another: bool, walk: &mut Walk) {
+        let RoundLog { start, end, computing, sending, blocked, bytes, messages } = self;
+        let mut until = end.unwrap_or(Time::MAX);
+        let sums = [&mut computing.0, &mut sending.0, &mut blocked.0, &mut bytes.0, messages];
+        if another {
+            [start, &mut until].into_iter().for_each(|at| walk.time(at));
+            sums.into_iter().for_each(|sum| walk.exact(*sum));
+        } else {
+            walk.exact(start.0);
+            walk.exact(until.0);
+            sums.into_iter().for_each(|sum| walk.sum(sum));
+        }
+        *end = (until != Time::MAX).then_some(until);
+    }
+}
+
 /// An interval in which a rank was blocked, and the message whose arrival ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
@@ -253,11 +276,11 @@ impl Observer {
         self.log.collectives[place as usize].end = Some(now);
     }
 
-    /// Notes again for some `periods` more what has begun and ended in the last one, which has added `logged`: afterwards the second ones of `open` are open instead of the first ones. To each part belongs
-    /// the `next` one of another collective a period later.
+    /// Notes again for some `periods` more what has begun and ended in the last one, which has added `logged` and so many `rounds`: afterwards the second ones of `open` are open instead of the first ones. To
+    /// each part belongs the `next` one of another collective a period later.
     pub(super) fn log_again(
         &mut self,
-        logged: Range<usize>,
+        (logged, rounds): (Range<usize>, u32),
         (periods, period): (u32, Time),
         open: &[(u32, u32)],
         next: impl Fn(u32) -> (u32, u32),
@@ -271,6 +294,7 @@ impl Observer {
             let (part, collective) = next(self.parts[place - each]);
             let CollectiveLog { round, start, .. } = log[place - each];
             self.parts.push(part);
+            let round = round + rounds;
             log.push(CollectiveLog { collective, round, start: start + period, end: None });
         }
         let is_open = |place: usize| open.iter().any(|&(_, later)| later as usize == place);
@@ -287,8 +311,9 @@ impl Observer {
         std::mem::take(&mut self.log)
     }
 
-    /// [Recurs](netloom_units::recurrence), but for parts in collectives ([`log_again`](Self::log_again)): what it notes in a period is noted again, and `moved` says by how much the number of a message from some host moves.
-    pub(super) fn recur(&mut self, walk: &mut Walk, moved: impl Fn(HostId, u32, &Walk) -> u32) {
+    /// [Recurs](netloom_units::recurrence), but for parts in collectives ([`log_again`](Self::log_again)): what it notes in a period is noted again. So many rounds have ended in the period, and `moved` says by how much the
+    /// number of a message from some host moves.
+    pub(super) fn recur(&mut self, ended: u32, walk: &mut Walk, moved: impl Fn(HostId, u32, &Walk) -> u32) {
         let Observer { log, state, since, computing, sending, arrived, parts: _, keeps_activities } = self;
         let RankLog { job: _, rank: _, rounds, waits, collectives: _, activities: _, operations: _ } = log;
         if *keeps_activities {
@@ -301,14 +326,15 @@ impl Observer {
         walk.last(since);
         walk.exact(*computing);
         walk.exact(*sending);
-        walk.count(rounds.len());
-        if let Some(RoundLog { start, end, computing, sending, blocked, bytes, messages }) = rounds.last_mut()
-        {
-            walk.exact(start.0);
-            walk.exact(end.unwrap_or(Time::MAX).0);
-            [computing, sending, blocked].into_iter().for_each(|time| walk.sum_time(time));
-            walk.sum(&mut bytes.0);
-            walk.sum(messages);
+        if walk.place(narrow(rounds.len())).is_some_and(|begun| begun != ended) {
+            walk.pass_over();
+        }
+        if let Some(mut last) = rounds.pop() {
+            for _ in 0..u64::from(ended) * walk.periods_to_move() {
+                rounds.push(rounds[rounds.len() - ended as usize].later(walk.period()));
+            }
+            last.recur(ended > 0, walk);
+            rounds.push(last);
         }
         let Some(new) = walk.log(waits.len()) else { return };
         for period in 1..=walk.periods_to_move() {
@@ -316,6 +342,7 @@ impl Observer {
                 let Wait { round, from, until, src, number } = waits[place];
                 let later = walk.period() * period;
                 let number = moved_on(number, moved(src, number, walk), period);
+                let round = moved_on(round, ended, period);
                 waits.push(Wait { round, from: from + later, until: until + later, src, number });
             }
         }

@@ -50,6 +50,17 @@ pub(crate) struct Runner {
     slowness: Option<Box<Slowness>>,
 }
 
+/// A repetition that a rank of a program has begun.
+#[derive(Clone, Copy, Debug)]
+pub struct Round {
+    /// When.
+    pub since: Time,
+    /// How long the one before has lasted, if there was one.
+    pub lasted: Option<Time>,
+    /// How many come after it.
+    pub left: u32,
+}
+
 /// A factor on the duration of calculations, in millionths.
 #[derive(Clone, Debug)]
 pub(crate) enum Slowness {
@@ -251,6 +262,19 @@ impl Runner {
 
     pub(crate) fn is_finished(&self) -> bool {
         self.left == 0 && self.rounds_left == 0
+    }
+
+    /// The round that it is in, if it is in one.
+    pub(crate) fn round(&self) -> Option<Round> {
+        let mut rounds = self.observer.log.rounds.iter().rev();
+        let since = rounds.next()?.start;
+        let lasted = rounds.next().map(|before| since - before.start);
+        Some(Round { since, lasted, left: self.rounds_left })
+    }
+
+    /// How many rounds have not begun.
+    pub(crate) fn rounds_left(&self) -> u32 {
+        self.rounds_left
     }
 
     /// The job that it is of.

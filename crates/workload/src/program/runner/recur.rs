@@ -81,8 +81,13 @@ struct Progress {
 }
 
 impl Progress {
-    /// From `then` to `now`, with `logged` notes more about parts; `None` if it is not known to go on like that.
-    fn between(program: &RankProgram, then: &At<'_>, now: &At<'_>, logged: u64) -> Option<Self> {
+    /// From `then` to `now`, with `logged` notes more about parts and so many `rounds`; `None` if it is not known to go on like that.
+    fn between(
+        program: &RankProgram,
+        then: &At<'_>,
+        now: &At<'_>,
+        (logged, rounds): (u64, u32),
+    ) -> Option<Self> {
         let (each, parts) = (now.first.checked_sub(then.first)?, now.parts.checked_sub(then.parts)?);
         let shrinks = each > 0 && now.end() == then.end();
         if !shrinks && now.states.len() != then.states.len() {
@@ -104,7 +109,7 @@ impl Progress {
         let finished = up_to_last(&|state| state == u64::from(FINISHED));
         let begun = up_to_last(&|state| !(1..u64::from(QUEUED)).contains(&state));
         let states = (now.states.get(..reach as usize)?, &then.states[..reach as usize]);
-        let by = if parts > 0 { logged } else { 0 };
+        let by = if parts > 0 || rounds > 0 { logged } else { 0 };
         let is_open = |&note: &u64| note < u64::from(CLOSED);
         let in_reach = |at: &At<'_>| {
             let of_lane = &program.collectives[at.parts as usize..];
@@ -164,7 +169,8 @@ impl Runner {
         if !ready.is_empty() || under_way > MOST_UNDER_WAY || is_drawn || is_chosen {
             walk.pass_over();
         }
-        walk.exact(*rounds_left);
+        // How many rounds the period has.
+        let ended = walk.place(*rounds_left).map_or(0, |moved| 0u32.wrapping_sub(moved));
         walk.exact(*left == 0);
         if !walk.goes_on() {
             return;
@@ -230,20 +236,29 @@ impl Runner {
             let moved = walk.moved(name(placed, rank, channel_of(placed, rank, number)));
             moved.wrapping_mul(names.count)
         };
-        observer.recur(walk, moved_of);
+        observer.recur(ended, walk, moved_of);
         queued.sort_unstable();
         let logged = walk.log(observer.log.collectives.len()).unwrap_or_default();
         let logged_now = logged.len() as u64;
         let lanes = 0..self.windows.len();
         // Each of them is to be noted.
         let all: Vec<Option<Progress>> =
-            lanes.map(|lane| self.advanced(lane, &queued, logged_now, walk)).collect();
+            lanes.map(|lane| self.advanced(lane, &queued, (logged_now, ended), walk)).collect();
         let Some(progress) = all.into_iter().collect::<Option<Vec<Progress>>>().filter(|_| walk.goes_on())
         else {
             return;
         };
         if progress.iter().all(|lane| lane.each == 0) {
+            if let Some(left) = self.rounds_left.checked_div(ended) {
+                match walk.periods_to_move() {
+                    0 => walk.at_most(left.into()),
+                    periods => self.move_on_by_rounds((narrow(periods), walk.period()), ended, logged),
+                }
+            }
             return;
+        }
+        if ended > 0 {
+            return walk.pass_over();
         }
         match walk.periods_to_move() {
             0 => walk.at_most(self.periods(&progress)),
@@ -255,7 +270,7 @@ impl Runner {
     }
 
     /// What has become of a lane since the state was noted; `None` if there is nothing to compare, or that differs.
-    fn advanced(&self, lane: usize, queued: &[u32], logged: u64, walk: &mut Walk) -> Option<Progress> {
+    fn advanced(&self, lane: usize, queued: &[u32], logged: (u64, u32), walk: &mut Walk) -> Option<Progress> {
         let (program, window) = (self.program(), self.windows[lane].clone());
         let parts = program.collectives.partition_point(|part| part.end <= window.start);
         let mut numbers = vec![window.start.into(), parts as u64, window.len() as u64];
@@ -330,7 +345,7 @@ impl Runner {
             (part, program.collectives[part as usize].collective)
         };
         let notes: Vec<(u32, u32)> = open.iter().map(|&(_, now, later)| (now, later)).collect();
-        self.observer.log_again(logged, (periods, period), &notes, next);
+        self.observer.log_again((logged, 0), (periods, period), &notes, next);
         let unfinished = |state: &[u32], Range { start, end }: Range<u32>| {
             let states = &state[start as usize..end as usize];
             narrow::<u32>(states.iter().filter(|&&state| state != FINISHED).count())
@@ -362,6 +377,21 @@ impl Runner {
             window.start += lane.each * periods;
             window.end += if lane.shrinks { 0 } else { lane.each * periods };
         }
+    }
+
+    /// Moves by some periods, each of so many `rounds`.
+    fn move_on_by_rounds(&mut self, (periods, period): (u32, Time), rounds: u32, logged: Range<usize>) {
+        let moved = narrow::<u32>(logged.len()) * periods;
+        let open = self.parts.iter_mut().filter(|(left, note)| *left > 0 && *note != ANY);
+        let move_note = |(_, note): &mut (u32, u32)| {
+            *note += moved;
+            (*note - moved, *note)
+        };
+        let notes: Vec<(u32, u32)> = open.map(move_note).collect();
+        let parts = &self.placed.program.ranks[self.rank as usize].collectives;
+        let next = |part: u32| (part, parts[part as usize].collective);
+        self.observer.log_again((logged, rounds), (periods, period), &notes, next);
+        self.rounds_left -= rounds * periods;
     }
 
     /// The operation of an [`Action::Wake`](crate::Action::Wake) that has not come.
