@@ -476,6 +476,15 @@ fn layers_of_later_training_steps_are_skipped_as_those_of_the_first() {
 }
 
 #[test]
+fn layers_are_skipped_however_long_their_ranks_calculate() {
+    for peak_tflops in [0.02, 0.3, 3.0] {
+        let step = TrainingStep { peak_tflops: Some(peak_tflops), steps: Some(3), ..training(24) };
+        let (records, skipped) = skipped_of_training(&ecmp(), step);
+        assert!(skipped.packet_hops * 10 > records.totals.packet_hops * 9, "{peak_tflops} {skipped:?}");
+    }
+}
+
+#[test]
 fn repetitions_of_a_program_are_skipped_as_a_whole() {
     let switch = crossbar(6);
     let roce = SimConfig {

@@ -40,9 +40,6 @@ fn done_place(index: usize) -> u32 {
     place | DONE
 }
 
-/// How many flows are handed in at a time.
-pub(crate) const HANDED_IN: usize = 8;
-
 /// How many flows that have been handed in keep their places at least.
 const KEPT: usize = 64;
 

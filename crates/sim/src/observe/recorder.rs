@@ -9,8 +9,10 @@ use netloom_record::{
 };
 use netloom_units::Time;
 
-use crate::host::receivers::HANDED_IN;
 use crate::observe::measure::Measure;
+
+/// How many flows that have ended a host hands in at a time.
+const HANDED_IN: usize = 8;
 
 /// Which time series a run records, and where their rows go.
 #[derive(Clone, Debug, Default)]

@@ -63,8 +63,11 @@ const MOST_TRIES: u32 = 256;
 /// What a run may spend on marks before it has handled anything, in messages handled: about a millisecond.
 const CREDIT: u64 = 50_000;
 
-/// While no data arrive, the run pauses after one part in this number of the time for which none have: a step of training begins with calculations.
+/// While no data arrive, the run pauses after one part in this number of the time for which none have, as a step of training begins with calculations,
 const IDLE_SHARE: u64 = 256;
+
+/// once it has paused as often where something happened: there may be many calculations before the next message.
+const IDLE_PAUSES: u32 = 64;
 
 /// What it may spend on such pauses before it has handled anything, in messages handled: some hundredths of a second.
 const IDLE_CREDIT: u64 = 2_500_000;
@@ -381,6 +384,8 @@ struct Search {
     /// Since when no data have arrived at any pause, and how many messages had been handled at the last of them: more tell of data between pauses.
     idle_since: Option<Time>,
     handled_idle: u64,
+    /// How often the run has paused in this silence.
+    idle_pauses: u32,
     /// What has been spent, and what of it while no data arrived, which counts by itself.
     spent: u64,
     spent_idle: u64,
@@ -414,6 +419,7 @@ impl Search {
             patience: setup.lookahead * PATIENCE,
             idle_since: None,
             handled_idle: 0,
+            idle_pauses: 0,
             spent: 0,
             spent_idle: 0,
             skipped: Skipped::default(),
@@ -818,10 +824,17 @@ impl Search {
         self.handled_idle = handled;
     }
 
-    /// When to pause next in a silence in which something happens at `first`: the longer it has lasted, the later.
+    /// When to pause next in a silence in which something happens at `first`: there, so that no message begins unseen, or the later the longer it has lasted.
     fn after_silence(&mut self, now: Time, first: Time) -> Time {
-        let since = *self.idle_since.get_or_insert(now);
-        first.max(now + Time((now - since).0 / IDLE_SHARE))
+        let since = *self.idle_since.get_or_insert_with(|| {
+            self.idle_pauses = 0;
+            now
+        });
+        self.idle_pauses += 1;
+        match self.idle_pauses > IDLE_PAUSES {
+            true => first.max(now + Time((now - since).0 / IDLE_SHARE)),
+            false => first,
+        }
     }
 
     /// Nothing will recur.
