@@ -204,10 +204,15 @@ impl PullQueue {
         }
     }
 
-    /// A receiver has got everything; its number may be given to another flow, which takes over its place in the line.
+    /// A receiver has got everything; its number may be given to another flow, which has no place in the line yet.
     pub(crate) fn clear(&mut self, pulls: &Pulls, receiver: u32) {
         if let Some(credits) = self.credits.get_mut(receiver as usize) {
-            (credits.pulls, credits.sent) = (0, 0);
+            if credits.is_pending
+                && let Some(place) = self.pending.iter().position(|&other| other == receiver)
+            {
+                self.pending.remove(place);
+            }
+            (credits.pulls, credits.sent, credits.is_pending) = (0, 0, false);
         }
         if let Some(window) = self.windows.get_mut(receiver as usize) {
             *window = PullWindow::new(pulls);
@@ -290,6 +295,17 @@ mod tests {
         assert_eq!(order(&mut queue), []);
         queue.add(&Pulls::default(), 0, &of(8), 9);
         assert_eq!(order(&mut queue), [(8, 1)]);
+    }
+
+    #[test]
+    fn a_new_flow_does_not_take_the_place_of_one_that_has_ended() {
+        let mut queue = PullQueue::default();
+        for receiver in [0, 1, 2] {
+            queue.add(&Pulls::default(), receiver, &of(receiver), u32::MAX);
+        }
+        queue.clear(&Pulls::default(), 0);
+        queue.add(&Pulls::default(), 0, &of(3), u32::MAX);
+        assert_eq!(order(&mut queue), [(1, 1), (2, 1), (3, 1)]);
     }
 
     /// Whether a queue is the same as another one a period of ten before, after what was done to each.
