@@ -10,6 +10,7 @@ use netloom_fabric::{
     PlainPfcShared, Ports,
 };
 use netloom_topology::NodeId;
+use netloom_transport::Sender;
 use netloom_units::Time;
 use netloom_units::recurrence::Walk;
 use netloom_workload::HostWork;
@@ -128,13 +129,18 @@ impl Node {
     }
 
     /// How many packets a flow from one of its hosts has not sent yet.
-    pub(crate) fn left_of(&mut self, (src, flow): (u32, u32), slot: u32) -> Option<u32> {
+    pub(crate) fn left_of(&mut self, flow: (u32, u32), slot: u32) -> Option<u32> {
+        self.sender_of(flow, slot).map(Sender::left)
+    }
+
+    /// The sender of a flow that has not ended.
+    pub(crate) fn sender_of(&mut self, (src, flow): (u32, u32), slot: u32) -> Option<&Sender> {
         let host = match self {
             Node::Host(host) => host,
             Node::Server(server) => server.nics_mut().find(|&(id, _)| id == src)?.1,
             Node::Untouched | Node::InServer | Node::Switch(_) => return None,
         };
-        flow_in(&mut host.flows, slot, flow).map(|flow| flow.sender.left())
+        flow_in(&mut host.flows, slot, flow).map(|flow| &flow.sender)
     }
 
     /// When a calculation of its program ends next, as far as it is not [pending](Message::Wake).

@@ -512,7 +512,7 @@ impl Search {
             Stage::Step { pair, at, before } => return self.await_step(world, session, (pair, at, before)),
             Stage::Rest => {
                 let coming = Coming::of(world, session);
-                let Some((reference, left)) = longest(session, &coming.data) else {
+                let Some((reference, left, answered)) = longest(world, session, &coming.data) else {
                     return self.idle(session, &coming);
                 };
                 self.spent += coming.cost;
@@ -530,6 +530,9 @@ impl Search {
                         self.settling = Time::ZERO;
                         return self.give_up(now);
                     }
+                }
+                if now < answered {
+                    return self.next = answered;
                 }
                 self.left = left;
                 let watched = reference.ends().to_vec();
@@ -602,7 +605,10 @@ impl Search {
                     self.stage = Stage::Step { pair, at: now, before: Some(unsent) };
                     return self.next = known.max(now + wait);
                 }
-                if !pending.iter().any(|event| is_of_data(&event.payload))
+                // It costs something to know whether data are on their way elsewhere.
+                let waited = now.saturating_sub(at).0.checked_div(self.lookahead.0).unwrap_or(0);
+                if (waited == 0 || waited.is_power_of_two())
+                    && !pending.iter().any(|event| is_of_data(&event.payload))
                     && let Some(first) = self.idle_until(world, session)
                 {
                     // Calculations may end one after the other without any message.
@@ -798,6 +804,12 @@ impl Search {
     /// No data arrive: what comes then may recur however little has before.
     fn idle(&mut self, session: &Session<World>, coming: &Coming) {
         let now = session.reached();
+        if coming.has_data {
+            // By then they are on the last channel.
+            (self.idle_since, self.from) = (None, None);
+            self.spent += coming.cost;
+            return self.next = now + self.lookahead;
+        }
         if !self.spend_idle(session, coming) {
             return self.give_up(now);
         }
@@ -845,15 +857,27 @@ impl Search {
     }
 }
 
-/// Among the flows whose data packets arrive, the one that goes on for longest, and how many packets it has left to send; the first to arrive, if there are several.
-fn longest(session: &mut Session<World>, data: &[(Due, Reference, u32)]) -> Option<(Reference, u32)> {
+/// Among the flows whose data packets arrive, the one that goes on for longest, and how many packets it has left to send; the first to arrive, if there are several. And when it may have been
+/// answered: until a sender has had an ACK, more is in flight from packet to packet, and nothing recurs.
+fn longest(
+    world: &World,
+    session: &mut Session<World>,
+    data: &[(Due, Reference, u32)],
+) -> Option<(Reference, u32, Time)> {
+    let now = session.reached();
     let with_left = data.iter().map(|&(due, reference, slot)| {
         let Reference { sender, src, flow, .. } = reference;
-        let left = session.node(sender).left_of((src, flow), slot).unwrap_or(0);
-        ((Reverse(left), due), reference)
+        let (left, answered) = match session.node(sender).sender_of((src, flow), slot) {
+            Some(sender) if world.transport.has_acks() && sender.in_flight() == sender.next() => {
+                (sender.left(), now + sender.base_rtt() / 2)
+            }
+            Some(sender) => (sender.left(), now),
+            None => (0, now),
+        };
+        ((Reverse(left), due), reference, answered)
     });
-    let ((Reverse(left), _), reference) = with_left.min_by_key(|&(key, _)| key)?;
-    Some((reference, left))
+    let ((Reverse(left), _), reference, answered) = with_left.min_by_key(|&(key, ..)| key)?;
+    Some((reference, left, answered))
 }
 
 /// What is on its way in the whole network.
