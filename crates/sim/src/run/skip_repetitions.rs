@@ -148,7 +148,8 @@ impl Repetitions {
         if is_out_of_reach || is_last && self.limit == MOST_IN_PERIOD {
             self.misses = (self.misses + 1).min(MOST_MISSES);
             self.limit = 1;
-            self.rest(world, now + reference.lasted * (1 << self.misses));
+            let pause = reference.lasted.0.saturating_mul(1 << self.misses);
+            self.rest(world, now.saturating_add(Time(pause)).min(END_OF_TIME));
         } else if is_last || mark < Some(now) {
             self.limit = (2 * self.limit).min(MOST_IN_PERIOD);
             self.note(world, session, reference);
