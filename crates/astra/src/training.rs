@@ -1,8 +1,10 @@
 //! A rank, whichever simulator's schedule it has.
 
+use netloom_units::recurrence::Walk;
+
 use crate::plan::Load;
 use crate::rank::{Call, End, Envelope, Network, Rank};
-use crate::simai::SimAiRank;
+use crate::simai::{Repetition, SimAiRank, recur_message};
 
 /// A rank of a training job.
 #[derive(Clone, Debug)]
@@ -64,6 +66,39 @@ impl TrainingRank {
         match self {
             TrainingRank::AstraSim(rank) => rank.arrived(now, from, envelope, network),
             TrainingRank::SimAi(rank) => rank.arrived(now, envelope, network),
+        }
+    }
+
+    /// [Recurs](netloom_units::recurrence) in a walk with successors, as a rank of the `job` of this name, which may be used with its last bit set, too; `messages` is the name of the
+    /// numbers of its messages. Of ASTRA-sim's ranks it is not known how.
+    pub fn recur(&mut self, job: u64, messages: u64, walk: &mut Walk) {
+        match self {
+            TrainingRank::AstraSim(_) => walk.pass_over(),
+            TrainingRank::SimAi(rank) => rank.recur((job, messages), walk),
+        }
+    }
+
+    /// The same of a message of such a rank that is under way.
+    pub fn recur_message(&self, envelope: &mut Envelope, job: u64, walk: &mut Walk) {
+        match self {
+            TrainingRank::AstraSim(_) => walk.pass_over(),
+            TrainingRank::SimAi(_) => recur_message(envelope, job, walk),
+        }
+    }
+
+    /// The repetition of layers that it is in, or was in last.
+    pub fn repetition(&self) -> Option<Repetition> {
+        match self {
+            TrainingRank::AstraSim(_) => None,
+            TrainingRank::SimAi(rank) => rank.repetition(),
+        }
+    }
+
+    /// How many repetitions of layers have not begun.
+    pub fn repetitions_left(&self) -> u32 {
+        match self {
+            TrainingRank::AstraSim(_) => 0,
+            TrainingRank::SimAi(rank) => rank.repetitions_left(),
         }
     }
 

@@ -446,7 +446,7 @@ impl HostWork {
         match &mut self.source {
             Source::Idle => walk.exact(0u32),
             Source::List(messages) => walk.count(messages.len()),
-            Source::Program(RankWork::Program(rank)) => rank.recur(origin, hashes, walk),
+            Source::Program(rank) => rank.recur(origin, hashes, walk),
             Source::Merge(works) => match works.only_mut() {
                 Some(work) => work.recur(origin, hashes, walk),
                 None => walk.pass_over(),
@@ -468,23 +468,23 @@ impl HostWork {
         self.only_program().map_or(0, |rank| rank.succession(number, walk))
     }
 
-    /// The program of which it is known how it recurs, if there is nothing else.
-    fn only_program(&self) -> Option<&Runner> {
+    /// Its program, if there is nothing else.
+    fn only_program(&self) -> Option<&RankWork> {
         match &self.source {
-            Source::Program(RankWork::Program(rank)) => Some(rank),
+            Source::Program(rank) => Some(rank),
             Source::Merge(works) => works.only()?.only_program(),
             _ => None,
         }
     }
 
-    /// The repetition that its program is in, if it has only one program and that has begun.
+    /// The repetition that its program is in, if it has only one program and that has begun; of a training step the repetition of layers that are alike.
     pub fn round(&self) -> Option<Round> {
         self.only_program()?.round()
     }
 
-    /// How many repetitions of its program have not begun, if it has only one program.
+    /// How many such repetitions have not begun, if it has only one program.
     pub fn rounds_left(&self) -> u32 {
-        self.only_program().map_or(0, Runner::rounds_left)
+        self.only_program().map_or(0, RankWork::rounds_left)
     }
 
     /// When it stops offering load; `None` if that is a question of an amount rather than of time.

@@ -7,7 +7,9 @@
 mod file;
 mod flows;
 mod rank;
+mod recur;
 mod report;
+mod sequence;
 #[cfg(test)]
 mod tests;
 
@@ -23,7 +25,9 @@ use crate::plan::Load;
 pub use file::Order;
 pub(crate) use file::{Group, Layer, Pass, WorkloadFile};
 use flows::Flows;
-pub use rank::SimAiRank;
+pub use rank::{Repetition, SimAiRank};
+pub(crate) use recur::recur_message;
+use sequence::Sequence;
 
 /// Messages of a rank, at most.
 const MOST_MESSAGES: u64 = 1 << 31;
@@ -44,6 +48,7 @@ pub struct SimAiShape {
 pub struct SimAi {
     pub(crate) file: WorkloadFile,
     pub(crate) shape: SimAiShape,
+    pub(crate) sequence: Sequence,
     /// By rank, an index of `kinds`.
     kind_of: Box<[u32]>,
     /// The different ranks there are, by how many rings their groups have.
@@ -87,7 +92,8 @@ impl SimAi {
                 "ep: expected a divisor of the {data} data-parallel ranks, found {expert}"
             )));
         }
-        let mut step = SimAi { file, shape, kind_of: Box::default(), kinds: Vec::new() };
+        let sequence = Sequence::new(&file);
+        let mut step = SimAi { file, shape, sequence, kind_of: Box::default(), kinds: Vec::new() };
         step.find_kinds();
         if let Some(most) =
             step.kinds.iter().map(|kind| kind.load.messages).max().filter(|&most| most >= MOST_MESSAGES)

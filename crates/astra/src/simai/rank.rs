@@ -27,34 +27,47 @@ const REDUCTION: u64 = 30;
 /// A rank of a training step.
 #[derive(Clone, Debug)]
 pub struct SimAiRank {
-    step: Arc<SimAi>,
-    rank: u32,
-    now: u64,
-    at: Step,
+    pub(super) step: Arc<SimAi>,
+    pub(super) rank: u32,
+    pub(super) now: u64,
+    pub(super) at: Step,
     /// The layer up to which a forward pass is done again.
-    again: Option<u32>,
-    timers: BTreeMap<u64, Vec<Todo>>,
+    pub(super) again: Option<u32>,
+    pub(super) timers: BTreeMap<u64, Vec<Todo>>,
     /// Operations so far: all ranks come to the same, in the same order.
-    issued: u32,
-    running: Option<Running>,
-    waiting: VecDeque<Issued>,
+    pub(super) issued: u32,
+    pub(super) running: Option<Running>,
+    pub(super) waiting: VecDeque<Issued>,
     /// Operations that are not over.
-    open: u32,
+    pub(super) open: u32,
     /// By operation that has not begun: the flows that have arrived.
-    early: FxHashMap<u32, Vec<Flow>>,
+    pub(super) early: FxHashMap<u32, Vec<Flow>>,
     /// Since when it waits for the first layer's weights to be communicated.
-    waits_since: Option<u64>,
-    has_passed: bool,
-    next_message: u32,
-    computed: u64,
-    end: Option<End>,
+    pub(super) waits_since: Option<u64>,
+    pub(super) has_passed: bool,
+    pub(super) next_message: u32,
+    pub(super) computed: u64,
+    pub(super) end: Option<End>,
     /// By layer, at rank 0.
-    times: Box<[LayerTimes]>,
+    pub(super) times: Box<[LayerTimes]>,
+    /// When the layers that it is at began, and how long those before had lasted, where these are repeated.
+    pub(super) repetition: Option<(u64, Option<u64>)>,
+}
+
+/// Layers that are like others before or behind them, at which a rank is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repetition {
+    /// When it has issued the first operation of them, in nanoseconds.
+    pub since: u64,
+    /// How long those before have lasted, if there were any.
+    pub lasted: Option<u64>,
+    /// How many more come.
+    pub left: u32,
 }
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug)]
-enum Todo {
+pub(super) enum Todo {
     /// The next step, or what comes after its computation.
     Begin,
     Communicate,
@@ -70,32 +83,32 @@ enum Todo {
 
 /// An operation that waits.
 #[derive(Clone, Debug)]
-struct Issued {
-    number: u32,
-    of: Step,
-    created: u64,
-    flows: Flows,
+pub(super) struct Issued {
+    pub(super) number: u32,
+    pub(super) of: Step,
+    pub(super) created: u64,
+    pub(super) flows: Flows,
 }
 
 /// The operation under way.
 #[derive(Clone, Debug)]
-struct Running {
-    issued: Issued,
-    unsent: u64,
-    unreceived: u64,
+pub(super) struct Running {
+    pub(super) issued: Issued,
+    pub(super) unsent: u64,
+    pub(super) unreceived: u64,
 }
 
 /// Bits of a tag below the number of the operation: the ring and the step.
 pub(super) const CHANNEL_BITS: u32 = 12;
 const STEP_BITS: u32 = 20;
 
-fn tag(operation: u32, flow: Flow) -> u64 {
+pub(super) fn tag(operation: u32, flow: Flow) -> u64 {
     u64::from(operation) << (CHANNEL_BITS + STEP_BITS)
         | u64::from(flow.channel) << STEP_BITS
         | u64::from(flow.step)
 }
 
-fn from_tag(tag: u64) -> (u32, Flow) {
+pub(super) fn from_tag(tag: u64) -> (u32, Flow) {
     let bits = |from: u32, count: u32| narrow::<u32>(tag >> from & ((1 << count) - 1));
     let flow = Flow { channel: bits(STEP_BITS, CHANNEL_BITS), step: bits(0, STEP_BITS) };
     (bits(CHANNEL_BITS + STEP_BITS, 32), flow)
@@ -123,6 +136,7 @@ impl SimAiRank {
             computed: 0,
             end: None,
             times: vec![LayerTimes::default(); layers].into(),
+            repetition: None,
         }
     }
 
@@ -134,6 +148,17 @@ impl SimAiRank {
     /// How long it has computed, in nanoseconds; what is under way counts whole.
     pub fn computed(&self) -> u64 {
         self.computed
+    }
+
+    /// The repetition of layers that it is in, or was in last.
+    pub fn repetition(&self) -> Option<Repetition> {
+        let (since, lasted) = self.repetition?;
+        Some(Repetition { since, lasted, left: self.repetitions_left() })
+    }
+
+    /// How many repetitions of layers have not begun.
+    pub fn repetitions_left(&self) -> u32 {
+        self.step.sequence.repetitions_from(self.issued)
     }
 
     /// The step.
@@ -268,6 +293,12 @@ impl SimAiRank {
     fn communicate(&mut self, network: &mut dyn Network) {
         let (of, number) = (self.at, self.issued);
         self.issued += 1;
+        if self.step.sequence.begins_repetition(number) {
+            // The one before may be of other layers, with something between.
+            let before = self.repetition.filter(|_| !self.step.sequence.begins_block(number));
+            let lasted = before.map(|(since, _)| self.now - since);
+            self.repetition = Some((self.now, lasted));
+        }
         let flows = self.step.flows(&self.pass(of), self.rank);
         let is_blocking = of.kind != PassKind::Weight;
         let is_nothing = flows.is_none();

@@ -16,6 +16,24 @@ pub(crate) struct LayerTimes {
     pub(crate) total: [u64; 3],
 }
 
+impl LayerTimes {
+    /// How many numbers it has.
+    pub(crate) const NUMBERS: usize = 9;
+
+    /// All of them.
+    pub(crate) fn numbers(&self) -> [u64; Self::NUMBERS] {
+        let LayerTimes { compute: [a, b, c], exposed: [d, e, f], total: [g, h, i] } = *self;
+        [a, b, c, d, e, f, g, h, i]
+    }
+
+    /// Adds to each of them.
+    pub(crate) fn add(&mut self, added: &[u64]) {
+        let LayerTimes { compute, exposed, total } = self;
+        let all = compute.iter_mut().chain(exposed).chain(total);
+        all.zip(added).for_each(|(sum, added)| *sum += added);
+    }
+}
+
 /// The order of passes in the table: forward, weights, input.
 const COLUMNS: [usize; 3] = [0, 2, 1];
 

@@ -381,6 +381,8 @@ struct Search {
     /// When the flow of the attempt was chosen, or a packet of it came last; the end of a pause between two series of marks. And how long the next packet may take.
     seen: Time,
     patience: Time,
+    /// How long it has just been waited until there was something left to spend.
+    waited: Time,
     /// Since when no data have arrived at any pause, and how many messages had been handled at the last of them: more tell of data between pauses.
     idle_since: Option<Time>,
     handled_idle: u64,
@@ -417,6 +419,7 @@ impl Search {
             marks: FIRST_MARKS,
             seen: Time::ZERO,
             patience: setup.lookahead * PATIENCE,
+            waited: Time::ZERO,
             idle_since: None,
             handled_idle: 0,
             idle_pauses: 0,
@@ -493,9 +496,11 @@ impl Search {
         let debt = self.debt(session).unwrap_or(0) + self.pause_cost;
         let handled = (self.earned(session) * SHARE).max(1);
         let time = u128::from(debt * SHARE) * u128::from(now.0) / u128::from(handled);
+        // Less may be handled than so far: what was waited in vain is waited twice.
+        let time = Time(u64::try_from(time).unwrap_or(u64::MAX)).max(self.waited * 2);
         // Not longer than it has gone on so far: more may be handled from now on.
-        let time = Time(u64::try_from(time).unwrap_or(u64::MAX)).min(now).max(self.gap);
-        self.next = now.saturating_add(time);
+        self.waited = time.min(now).max(self.gap);
+        self.next = now.saturating_add(self.waited);
         self.from = None;
     }
 
@@ -508,6 +513,7 @@ impl Search {
         if !is_almost_there && self.debt(session).is_some() {
             return self.wait_for_credit(session);
         }
+        self.waited = Time::ZERO;
         let (reference, pending) = match self.stage {
             Stage::Step { pair, at, before } => return self.await_step(world, session, (pair, at, before)),
             Stage::Rest => {

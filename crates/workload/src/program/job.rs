@@ -6,12 +6,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use netloom_astra::simai::Repetition;
 use netloom_astra::{Call, End, Envelope, Network, TrainingRank};
 use netloom_topology::HostId;
+use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Time};
 
 use super::observer::{RankLog, RoundLog};
-use super::runner::{Names, Slowness};
+use super::runner::{Names, Round, Slowness, name_of_messages, name_of_operations};
 use super::{ANY, Action};
 
 /// How the ranks of a training job have ended.
@@ -254,6 +256,87 @@ impl JobRank {
 
     pub(crate) fn largest_message(&self) -> Bytes {
         Bytes(self.rank.load(self.number).largest)
+    }
+
+    /// The name of the numbers of its messages.
+    fn name_of_messages(&self) -> u64 {
+        name_of_messages(self.placed.hosts[self.number as usize], 0)
+    }
+
+    /// The name of the job's operations, which all ranks come to in one order.
+    fn name_of_job(&self) -> u64 {
+        name_of_operations(self.placed.hosts[0], 0)
+    }
+
+    /// [Recurs](netloom_units::recurrence) in a walk with successors. Its messages are those of `origin`; `hashes`: which NIC one takes depends on its number.
+    pub(crate) fn recur(&mut self, origin: u32, hashes: bool, walk: &mut Walk) {
+        let (messages, job) = (self.name_of_messages(), self.name_of_job());
+        let JobRank { placed, number, start: _, has_begun, rank, names, due, slowness, job: _, sent } = self;
+        let is_drawn = slowness.as_ref().is_some_and(|slowness| slowness.is_drawn());
+        // Ranks count in whole nanoseconds.
+        if hashes || is_drawn || !walk.period().0.is_multiple_of(PS_PER_NS) {
+            walk.pass_over();
+        }
+        walk.exact(*has_begun);
+        rank.recur(job, messages, walk);
+        if !walk.goes_on() {
+            return;
+        }
+        walk.count(due.len());
+        for (at, mut list) in std::mem::take(due) {
+            let mut at = Time(at * PS_PER_NS);
+            walk.time(&mut at);
+            walk.count(list.len());
+            for due in &mut list {
+                match due {
+                    Due::Timer => walk.exact(0u32),
+                    Due::Sent(number) => {
+                        walk.exact(1u32);
+                        walk.seq(messages, number);
+                    }
+                    Due::Arrived { src, envelope } => {
+                        walk.exact(2u32);
+                        walk.exact(*src);
+                        rank.recur_message(envelope, job, walk);
+                    }
+                }
+            }
+            due.insert(at.0 / PS_PER_NS, list);
+        }
+        let mut under_way = locked(&placed.sent[*number as usize]);
+        let Sent { first, envelopes } = &mut *under_way;
+        let numbers = *first..;
+        walk.seq(messages, first);
+        walk.count(envelopes.len());
+        for (number, envelope) in numbers.zip(envelopes) {
+            if walk.is_some(envelope)
+                && let Some(envelope) = envelope
+            {
+                walk.flow(origin, &mut names.outside(number));
+                rank.recur_message(envelope, job, walk);
+            }
+        }
+        let Sum { messages, bytes } = sent;
+        walk.sum(messages);
+        walk.sum(bytes);
+    }
+
+    /// By how much the number of a message moves in a period.
+    pub(crate) fn succession(&self, number: u32, walk: &Walk) -> u32 {
+        let moved = walk.moved(self.name_of_messages());
+        self.names.inside(number).map_or(0, |_| self.names.outside(moved) - self.names.outside(0))
+    }
+
+    /// The repetition of layers that it is in, if any are repeated.
+    pub(crate) fn round(&self) -> Option<Round> {
+        let time = |ns: u64| Time(ns * PS_PER_NS);
+        let Repetition { since, lasted, left } = self.rank.repetition()?;
+        Some(Round { since: time(since), lasted: lasted.map(time), left })
+    }
+
+    /// How many repetitions of layers have not begun.
+    pub(crate) fn rounds_left(&self) -> u32 {
+        self.rank.repetitions_left()
     }
 
     pub(crate) fn is_finished(&self) -> bool {

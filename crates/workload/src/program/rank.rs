@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use netloom_topology::HostId;
+use netloom_units::recurrence::Walk;
 use netloom_units::{Bytes, Time};
 
-use super::{Action, JobRank, RankLog, Runner, Slowness};
+use super::{Action, JobRank, RankLog, Round, Runner, Slowness};
 
 /// The state of one rank: callbacks in, actions out.
 #[derive(Clone, Debug)]
@@ -41,6 +42,35 @@ impl RankWork {
 
     pub(crate) fn on_received(&mut self, now: Time, src: HostId, number: u32, actions: &mut Vec<Action>) {
         rank!(self, rank => rank.on_received(now, src, number, actions));
+    }
+
+    /// [Recurs](netloom_units::recurrence) in a walk with successors. Its messages are those of `origin`; `hashes`: which NIC one takes that is given none depends on its number.
+    pub(crate) fn recur(&mut self, origin: u32, hashes: bool, walk: &mut Walk) {
+        rank!(self, rank => rank.recur(origin, hashes, walk));
+    }
+
+    /// The operation of an [`Action::Wake`] that has not come.
+    pub(crate) fn recur_wake(&self, origin: u32, op: &mut u32, walk: &mut Walk) {
+        match self {
+            RankWork::Program(runner) => runner.recur_wake(origin, op, walk),
+            // It says nothing but that something is due.
+            RankWork::Job(_) => walk.exact(*op),
+        }
+    }
+
+    /// By how much the number of a message moves in a period; 0 if that is not known.
+    pub(crate) fn succession(&self, number: u32, walk: &Walk) -> u32 {
+        rank!(self, rank => rank.succession(number, walk))
+    }
+
+    /// The repetition that it is in, if it has begun any: of the program, or of layers of a training step.
+    pub(crate) fn round(&self) -> Option<Round> {
+        rank!(self, rank => rank.round())
+    }
+
+    /// How many repetitions have not begun.
+    pub(crate) fn rounds_left(&self) -> u32 {
+        rank!(self, rank => rank.rounds_left())
     }
 
     pub(crate) fn is_finished(&self) -> bool {

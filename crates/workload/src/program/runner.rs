@@ -9,6 +9,7 @@ use std::sync::Arc;
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Time, narrow};
 
+pub(super) use self::recur::{name_of_messages, name_of_operations};
 use super::mailbox::{Mailbox, Queue};
 use super::observer::{Notes, Observer, RankLog};
 use super::operations::Operations;
@@ -72,7 +73,7 @@ pub(crate) enum Slowness {
 
 impl Slowness {
     /// Whether it is another one each time.
-    fn is_drawn(&self) -> bool {
+    pub(super) fn is_drawn(&self) -> bool {
         matches!(self, Slowness::Drawn(..))
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use netloom_topology::HostId;
 use netloom_units::recurrence::Walk;
 use netloom_units::{Time, narrow};
 
@@ -20,11 +21,16 @@ const MOST_UNDER_WAY: usize = 1 << 14;
 
 /// The name of the messages of a rank with one destination and tag: how many there are is a sequence number.
 fn name(placed: &Placed, rank: u32, channel: usize) -> u64 {
-    1 << 62 | u64::from(placed.hosts[rank as usize]) << u32::BITS | channel as u64
+    name_of_messages(placed.hosts[rank as usize], channel)
+}
+
+/// The same of the rank on a host.
+pub(crate) fn name_of_messages(host: HostId, channel: usize) -> u64 {
+    1 << 62 | u64::from(host) << u32::BITS | channel as u64
 }
 
 /// The name of the operations of a lane of a rank whose messages are those of `origin`, as numbered in an [`Action::Wake`](crate::Action::Wake): where they stand is a sequence number.
-fn name_of_operations(origin: u32, lane: usize) -> u64 {
+pub(crate) fn name_of_operations(origin: u32, lane: usize) -> u64 {
     3 << 61 | u64::from(origin) << u32::BITS | lane as u64
 }
 
