@@ -138,7 +138,8 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
                 },
                 match repetitions {
                     0 => String::new(),
-                    _ => format!("; {} as a whole", counted(*repetitions, "repetition")),
+                    1 => "; 1 repetition as a whole".to_owned(),
+                    _ => format!("; {repetitions} repetitions as a whole"),
                 }
             ),
         };

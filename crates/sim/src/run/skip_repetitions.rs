@@ -136,6 +136,8 @@ impl Repetitions {
             if periods > 0 {
                 let (since, lasted) = ((noted.messages, noted.tally), reference.lasted);
                 self.skipped += u64::from(of.round.left - reference.round.left) * periods;
+                // What is noted again is handed in as it comes.
+                self.forget(world);
                 let jump = jump((world, session), &mut noted.walk, since, periods);
                 self.rest(world, session.reached() + lasted);
                 (self.limit, self.misses) = (1, 0);
