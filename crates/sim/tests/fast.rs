@@ -262,8 +262,7 @@ fn flows_recur_again_once_they_have_recovered_from_notifications() {
     let config = SimConfig { fabric: marking(20_000, 60_000), transport, ..ecmp() };
     let (records, skipped) = skipped(&crossbar(4), &config, &pattern);
     assert!(records.flows.iter().any(|flow| flow.start == Time::ZERO && flow.cnps > 0));
-    // The search waits longer where it has found nothing for long.
-    assert!(skipped.packet_hops * 3 > records.totals.packet_hops, "{skipped:?}");
+    assert!(skipped.packet_hops * 2 > records.totals.packet_hops, "{skipped:?}");
 }
 
 #[test]

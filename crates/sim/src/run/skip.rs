@@ -72,6 +72,9 @@ const IDLE_PAUSES: u32 = 64;
 /// What it may spend on such pauses before it has handled anything, in messages handled: some hundredths of a second.
 const IDLE_CREDIT: u64 = 2_500_000;
 
+/// After as many waits for something to spend in a row the next ones are twice as long.
+const WAITS_ALIKE: u32 = 8;
+
 /// It may spend one part in this number of what it has handled,
 const SHARE: u64 = 25;
 
@@ -381,8 +384,8 @@ struct Search {
     /// When the flow of the attempt was chosen, or a packet of it came last; the end of a pause between two series of marks. And how long the next packet may take.
     seen: Time,
     patience: Time,
-    /// How long it has just been waited until there was something left to spend.
-    waited: Time,
+    /// How many waits for something to spend have followed each other.
+    waits: u32,
     /// Since when no data have arrived at any pause, and how many messages had been handled at the last of them: more tell of data between pauses.
     idle_since: Option<Time>,
     handled_idle: u64,
@@ -419,7 +422,7 @@ impl Search {
             marks: FIRST_MARKS,
             seen: Time::ZERO,
             patience: setup.lookahead * PATIENCE,
-            waited: Time::ZERO,
+            waits: 0,
             idle_since: None,
             handled_idle: 0,
             idle_pauses: 0,
@@ -495,12 +498,13 @@ impl Search {
         // The next pause is paid for, too.
         let debt = self.debt(session).unwrap_or(0) + self.pause_cost;
         let handled = (self.earned(session) * SHARE).max(1);
-        let time = u128::from(debt * SHARE) * u128::from(now.0) / u128::from(handled);
-        // Less may be handled than so far: what was waited in vain is waited twice.
-        let time = Time(u64::try_from(time).unwrap_or(u64::MAX)).max(self.waited * 2);
+        // Where fewer messages come than on average, a wait may earn no more than the pause that ends it: waits in a row become longer.
+        let times = 1u128 << (self.waits / WAITS_ALIKE).min(10);
+        self.waits = self.waits.saturating_add(1);
+        let time = times * u128::from(debt * SHARE) * u128::from(now.0) / u128::from(handled);
         // Not longer than it has gone on so far: more may be handled from now on.
-        self.waited = time.min(now).max(self.gap);
-        self.next = now.saturating_add(self.waited);
+        let time = Time(u64::try_from(time).unwrap_or(u64::MAX)).min(now).max(self.gap);
+        self.next = now.saturating_add(time);
         self.from = None;
     }
 
@@ -513,7 +517,7 @@ impl Search {
         if !is_almost_there && self.debt(session).is_some() {
             return self.wait_for_credit(session);
         }
-        self.waited = Time::ZERO;
+        self.waits = 0;
         let (reference, pending) = match self.stage {
             Stage::Step { pair, at, before } => return self.await_step(world, session, (pair, at, before)),
             Stage::Rest => {
