@@ -131,15 +131,15 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
                 "{} and {} packet-hops of these, in {}{}{}",
                 time(Time(*time_ps).as_secs_f64()),
                 count(*packet_hops as f64),
-                counted(*jumps, "jump"),
+                jumped(*jumps),
                 match components {
                     1 => String::new(),
                     _ => format!(" of {components} components that share no link"),
                 },
                 match repetitions {
                     0 => String::new(),
-                    1 => "; 1 repetition as a whole".to_owned(),
-                    _ => format!("; {repetitions} repetitions as a whole"),
+                    // In full: how many were not skipped is of interest, too.
+                    _ => format!("; {repetitions} {} as a whole", noun("repetition", *repetitions)),
                 }
             ),
         };
@@ -162,9 +162,14 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
     show::fit(&text)
 }
 
-/// A number of things.
-fn counted(things: u64, name: &str) -> String {
-    format!("{} {name}{}", count(things as f64), if things == 1 { "" } else { "s" })
+/// A number of jumps.
+fn jumped(jumps: u64) -> String {
+    format!("{} {}", count(jumps as f64), noun("jump", jumps))
+}
+
+/// The noun for as many things.
+fn noun(name: &str, things: u64) -> String {
+    format!("{name}{}", if things == 1 { "" } else { "s" })
 }
 
 /// What was skipped because it was steady, and at which error.
@@ -173,7 +178,7 @@ fn show_steady(steady: &SteadySkipped) -> String {
     let mut text = match jumps {
         0 => "steady     nothing of that".to_owned(),
         jumps => {
-            format!("steady     {} of that, in {}", time(steady.time.as_secs_f64()), counted(*jumps, "jump"))
+            format!("steady     {} of that, in {}", time(steady.time.as_secs_f64()), jumped(*jumps))
         }
     };
     if let (Some(mean), Some(p99), Some(max)) = (steady.error_mean, steady.error_p99, steady.error_max) {

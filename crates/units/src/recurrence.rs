@@ -813,6 +813,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_repeated_is_the_same_in_a_flow_that_has_succeeded_another() {
+        let compared = |count: u32, number: f64| {
+            let mut walk = Walk::note(Time(1)).with_successors();
+            let pass = |flow: u32, (mut count, mut number): (u32, f64), walk: &mut Walk| {
+                walk.begin_flow(3, &mut flow.clone());
+                walk.repeated(&mut count, &mut number, |number| number / 2.0);
+                walk.end_flow();
+                walk.exact(9u32);
+            };
+            pass(4, (2, 8.0), &mut walk);
+            walk.begin_to_compare(Time(2));
+            pass(5, (count, number), &mut walk);
+            walk.recurs()
+        };
+        assert!(compared(2, 8.0));
+        assert!(!compared(3, 8.0) && !compared(2, 4.0));
+    }
+
+    #[test]
     fn a_list_is_given_back_and_may_differ() {
         let mut walk = Walk::note(Time(1));
         assert_eq!(walk.list(&[5, 6, 7]), None);

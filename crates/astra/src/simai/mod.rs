@@ -7,7 +7,6 @@
 mod file;
 mod flows;
 mod rank;
-mod recur;
 mod report;
 mod sequence;
 #[cfg(test)]
@@ -25,8 +24,8 @@ use crate::plan::Load;
 pub use file::Order;
 pub(crate) use file::{Group, Layer, Pass, WorkloadFile};
 use flows::Flows;
+pub(crate) use rank::recur_message;
 pub use rank::{Repetition, SimAiRank};
-pub(crate) use recur::recur_message;
 use sequence::Sequence;
 
 /// Messages of a rank, at most.

@@ -3,12 +3,15 @@
 //! It computes, then communicates, layer by layer: forward, then from the last layer back the gradients of its input and those of its weights. It waits for operations of the forward
 //! pass and of input gradients, not for those of weights, which are waited for at the end. One operation of a rank is under way at a time, whatever its group.
 
+mod recur;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use netloom_units::narrow;
 use rustc_hash::FxHashMap;
 
+pub(crate) use self::recur::recur_message;
 use super::file::{Order, PassKind, Step};
 use super::flows::{Flow, Flows};
 use super::report::{self, LayerTimes};
@@ -27,31 +30,31 @@ const REDUCTION: u64 = 30;
 /// A rank of a training step.
 #[derive(Clone, Debug)]
 pub struct SimAiRank {
-    pub(super) step: Arc<SimAi>,
-    pub(super) rank: u32,
-    pub(super) now: u64,
-    pub(super) at: Step,
+    step: Arc<SimAi>,
+    rank: u32,
+    now: u64,
+    at: Step,
     /// The layer up to which a forward pass is done again.
-    pub(super) again: Option<u32>,
-    pub(super) timers: BTreeMap<u64, Vec<Todo>>,
+    again: Option<u32>,
+    timers: BTreeMap<u64, Vec<Todo>>,
     /// Operations so far: all ranks come to the same, in the same order.
-    pub(super) issued: u32,
-    pub(super) running: Option<Running>,
-    pub(super) waiting: VecDeque<Issued>,
+    issued: u32,
+    running: Option<Running>,
+    waiting: VecDeque<Issued>,
     /// Operations that are not over.
-    pub(super) open: u32,
+    open: u32,
     /// By operation that has not begun: the flows that have arrived.
-    pub(super) early: FxHashMap<u32, Vec<Flow>>,
+    early: FxHashMap<u32, Vec<Flow>>,
     /// Since when it waits for the first layer's weights to be communicated.
-    pub(super) waits_since: Option<u64>,
-    pub(super) has_passed: bool,
-    pub(super) next_message: u32,
-    pub(super) computed: u64,
-    pub(super) end: Option<End>,
+    waits_since: Option<u64>,
+    has_passed: bool,
+    next_message: u32,
+    computed: u64,
+    end: Option<End>,
     /// By layer, at rank 0.
-    pub(super) times: Box<[LayerTimes]>,
+    times: Box<[LayerTimes]>,
     /// When the layers that it is at began, and how long those before had lasted, where these are repeated.
-    pub(super) repetition: Option<(u64, Option<u64>)>,
+    repetition: Option<(u64, Option<u64>)>,
 }
 
 /// Layers that are like others before or behind them, at which a rank is.
@@ -67,7 +70,7 @@ pub struct Repetition {
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Todo {
+enum Todo {
     /// The next step, or what comes after its computation.
     Begin,
     Communicate,
@@ -83,32 +86,32 @@ pub(super) enum Todo {
 
 /// An operation that waits.
 #[derive(Clone, Debug)]
-pub(super) struct Issued {
-    pub(super) number: u32,
-    pub(super) of: Step,
-    pub(super) created: u64,
-    pub(super) flows: Flows,
+struct Issued {
+    number: u32,
+    of: Step,
+    created: u64,
+    flows: Flows,
 }
 
 /// The operation under way.
 #[derive(Clone, Debug)]
-pub(super) struct Running {
-    pub(super) issued: Issued,
-    pub(super) unsent: u64,
-    pub(super) unreceived: u64,
+struct Running {
+    issued: Issued,
+    unsent: u64,
+    unreceived: u64,
 }
 
 /// Bits of a tag below the number of the operation: the ring and the step.
 pub(super) const CHANNEL_BITS: u32 = 12;
 const STEP_BITS: u32 = 20;
 
-pub(super) fn tag(operation: u32, flow: Flow) -> u64 {
+fn tag(operation: u32, flow: Flow) -> u64 {
     u64::from(operation) << (CHANNEL_BITS + STEP_BITS)
         | u64::from(flow.channel) << STEP_BITS
         | u64::from(flow.step)
 }
 
-pub(super) fn from_tag(tag: u64) -> (u32, Flow) {
+fn from_tag(tag: u64) -> (u32, Flow) {
     let bits = |from: u32, count: u32| narrow::<u32>(tag >> from & ((1 << count) - 1));
     let flow = Flow { channel: bits(STEP_BITS, CHANNEL_BITS), step: bits(0, STEP_BITS) };
     (bits(CHANNEL_BITS + STEP_BITS, 32), flow)

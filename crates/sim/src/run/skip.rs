@@ -386,11 +386,8 @@ struct Search {
     patience: Time,
     /// How many waits for something to spend have followed each other.
     waits: u32,
-    /// Since when no data have arrived at any pause, and how many messages had been handled at the last of them: more tell of data between pauses.
-    idle_since: Option<Time>,
-    handled_idle: u64,
-    /// How often the run has paused in this silence.
-    idle_pauses: u32,
+    /// While no data arrive at any pause.
+    silence: Option<Silence>,
     /// What has been spent, and what of it while no data arrived, which counts by itself.
     spent: u64,
     spent_idle: u64,
@@ -423,9 +420,7 @@ impl Search {
             seen: Time::ZERO,
             patience: setup.lookahead * PATIENCE,
             waits: 0,
-            idle_since: None,
-            handled_idle: 0,
-            idle_pauses: 0,
+            silence: None,
             spent: 0,
             spent_idle: 0,
             skipped: Skipped::default(),
@@ -454,16 +449,14 @@ impl Search {
     fn go_on_from_mark(&mut self, now: Time, jump: Option<Jump>) {
         if let Some(jump) = jump {
             self.note_jump(jump);
-            (self.stage, self.steps, self.idle_since) = (Stage::Rest, Steps::default(), None);
+            (self.steps, self.silence) = (Steps::default(), None);
+        } else if self.until > now {
+            return;
         }
-        // Jumps end at such a mark, and it is not because of what recurs if one could not go on.
-        if self.until <= now {
-            self.gap = self.lookahead * FIRST_GAP;
-            self.stage = Stage::Rest;
-        }
-        if matches!(self.stage, Stage::Rest) && (jump.is_some() || self.until <= now) {
-            self.next = now + self.gap;
-        }
+        // Other jumps end before such a mark: that one could not go on says nothing of what recurs behind it.
+        self.stage = Stage::Rest;
+        self.gap = self.lookahead * FIRST_GAP;
+        self.next = now + self.gap;
     }
 
     /// What may be spent because of what has been handled.
@@ -526,7 +519,7 @@ impl Search {
                     return self.idle(session, &coming);
                 };
                 self.spent += coming.cost;
-                self.idle_since = None;
+                self.silence = None;
                 if !Self::may_recur(world, session, &mut self.spent) {
                     return self.give_up(now);
                 }
@@ -621,8 +614,6 @@ impl Search {
                     && !pending.iter().any(|event| is_of_data(&event.payload))
                     && let Some(first) = self.idle_until(world, session)
                 {
-                    // Calculations may end one after the other without any message.
-                    let first = self.after_silence(now, first);
                     self.stage = Stage::Step { pair, at: first, before: None };
                     return self.next = first + self.lookahead;
                 }
@@ -633,7 +624,7 @@ impl Search {
                 self.fewest = FEWEST;
             }
             Some(first) => {
-                self.idle_since = None;
+                self.silence = None;
                 return self.next = first.min(known);
             }
         }
@@ -648,20 +639,20 @@ impl Search {
         self.next = from + self.settling;
     }
 
-    /// When something happens next, if no data are on their way anywhere and such pauses may be spent.
+    /// When to pause next, if no data are on their way anywhere and such pauses may be spent: calculations may end one after the other without any message.
     fn idle_until(&mut self, world: &World, session: &mut Session<World>) -> Option<Time> {
         let coming = Coming::of(world, session);
         if coming.has_data {
             self.spent += coming.cost;
-            self.idle_since = None;
+            self.silence = None;
             return None;
         }
         if !self.spend_idle(session, &coming) {
             return None;
         }
-        self.note_silence(session, &coming);
         let calculated = (0..session.nodes()).filter_map(|node| session.node(node).next_wake());
-        calculated.chain(coming.first).min()
+        let first = calculated.chain(coming.first).min()?;
+        Some(self.next_in_silence(session, &coming, first))
     }
 
     /// A flow has ended, or been given up, before anything recurred: those that are as short are not looked at by themselves.
@@ -816,17 +807,16 @@ impl Search {
         let now = session.reached();
         if coming.has_data {
             // By then they are on the last channel.
-            (self.idle_since, self.from) = (None, None);
+            (self.silence, self.from) = (None, None);
             self.spent += coming.cost;
             return self.next = now + self.lookahead;
         }
         if !self.spend_idle(session, coming) {
             return self.give_up(now);
         }
-        self.note_silence(session, coming);
         let first = coming.first.unwrap_or(now);
         self.gap = self.lookahead * FIRST_GAP;
-        self.next = self.after_silence(now, first).saturating_add(self.gap);
+        self.next = self.next_in_silence(session, coming, first).saturating_add(self.gap);
         self.from = None;
     }
 
@@ -837,23 +827,15 @@ impl Search {
         self.spent_idle <= IDLE_CREDIT + self.earned(session) + self.skipped_messages / SHARE_OF_SKIPPED
     }
 
-    /// No data arrive: begins another silence if some have since the last pause.
-    fn note_silence(&mut self, session: &Session<World>, coming: &Coming) {
-        let handled = self.handled(session);
-        if handled > self.handled_idle + coming.cost {
-            self.idle_since = None;
-        }
-        self.handled_idle = handled;
-    }
-
-    /// When to pause next in a silence in which something happens at `first`: there, so that no message begins unseen, or the later the longer it has lasted.
-    fn after_silence(&mut self, now: Time, first: Time) -> Time {
-        let since = *self.idle_since.get_or_insert_with(|| {
-            self.idle_pauses = 0;
-            now
-        });
-        self.idle_pauses += 1;
-        match self.idle_pauses > IDLE_PAUSES {
+    /// When to pause next in a silence in which something happens at `first`: there, so that no message begins unseen, and after many pauses the later the longer it has lasted.
+    fn next_in_silence(&mut self, session: &Session<World>, coming: &Coming, first: Time) -> Time {
+        let (now, handled) = (session.reached(), self.handled(session));
+        // Data that have come and gone between two pauses have ended it.
+        let goes_on = |silence: &Silence| handled <= silence.handled + coming.cost;
+        let before = self.silence.take().filter(goes_on);
+        let Silence { since, pauses, .. } = before.unwrap_or(Silence { since: now, pauses: 0, handled });
+        self.silence = Some(Silence { since, pauses: pauses + 1, handled });
+        match pauses >= IDLE_PAUSES {
             true => first.max(now + Time((now - since).0 / IDLE_SHARE)),
             false => first,
         }
@@ -925,6 +907,14 @@ impl Coming {
 /// Whether data arrive.
 fn is_of_data(message: &Message) -> bool {
     matches!(message, Message::Packet(packet) if packet.kind == PacketKind::Data)
+}
+
+/// A time in which no data arrive at any pause.
+struct Silence {
+    since: Time,
+    /// How often the run has paused in it, and how many messages had been handled at the last pause.
+    pauses: u32,
+    handled: u64,
 }
 
 /// How much a flow had left to send at an instant.

@@ -8,10 +8,9 @@ use std::sync::atomic::Ordering;
 
 use netloom_engine::{END_OF_TIME, Session, Setup};
 use netloom_units::Time;
-use netloom_units::recurrence::Walk;
 use netloom_workload::Round;
 
-use crate::run::skip_walk::{Jump, foreseen, hand_in_all, handed_in, jump, pass, pause_cost};
+use crate::run::skip_walk::{Jump, NotedRun, hand_in_all, pause_cost};
 use crate::world::World;
 
 /// What may be spent on it before anything has been handled, in messages handled,
@@ -55,10 +54,7 @@ pub(super) struct Repetitions {
 struct Noted {
     at: Time,
     of: Reference,
-    walk: Walk,
-    messages: u64,
-    tally: u64,
-    handed_in: (u64, u64),
+    state: NotedRun,
 }
 
 /// A rank whose repetitions are counted.
@@ -131,21 +127,20 @@ impl Repetitions {
             self.noted = Some(noted);
             return None;
         };
-        if mark == Some(now) && self.recurs(world, session, &mut noted) {
-            let periods = foreseen(&noted.walk, session, end);
+        if mark == Some(now) {
+            let periods = noted.state.periods(world, session, end, &mut self.spent);
             if periods > 0 {
-                let (since, lasted) = ((noted.messages, noted.tally), reference.lasted);
                 self.skipped += u64::from(of.round.left - reference.round.left) * periods;
-                // What is noted again is handed in as it comes.
+                // Hosts need not keep the flows of the periods that are skipped.
                 self.forget(world);
-                let jump = jump((world, session), &mut noted.walk, since, periods);
-                self.rest(world, session.reached() + lasted);
+                let jump = noted.state.jump(world, session, periods);
+                self.rest(world, session.reached() + reference.lasted);
                 (self.limit, self.misses) = (1, 0);
                 return Some(jump);
             }
         }
         self.compared += 1;
-        let is_out_of_reach = noted.handed_in != handed_in(world) || reference.round.left <= self.limit;
+        let is_out_of_reach = noted.state.has_lost_flows(world) || reference.round.left <= self.limit;
         let is_last = self.compared == self.limit;
         if is_out_of_reach || is_last && self.limit == MOST_IN_PERIOD {
             self.misses = (self.misses + 1).min(MOST_MISSES);
@@ -186,29 +181,15 @@ impl Repetitions {
     }
 
     fn note(&mut self, world: &World, session: &mut Session<World>, of: Reference) {
-        let now = session.reached();
-        let nodes: Vec<u32> = (0..session.nodes()).collect();
-        for &node in &nodes {
-            hand_in_all(world, node, session.node(node));
-        }
+        hand_in_all(world, session);
         let kept = (MOST_KEPT / world.network.hosts()).max(1) as usize;
         world.recorder.kept_in_repetition.store(kept, Ordering::Relaxed);
-        let mut walk = Walk::note(now).with_successors();
-        self.spent += pass((world, session), &nodes, &mut walk).cost;
-        if walk.refusal().is_some() {
+        let state = NotedRun::new(world, session, &mut self.spent);
+        if state.is_refused() {
             return self.rest(world, END_OF_TIME);
         }
-        (self.compared, self.next) = (0, now + of.lasted);
-        let (messages, tally, handed_in) = (session.messages(), session.tally(), handed_in(world));
-        self.noted = Some(Noted { at: now, of, walk, messages, tally, handed_in });
-    }
-
-    /// Whether the state is the one that was noted.
-    fn recurs(&mut self, world: &World, session: &mut Session<World>, noted: &mut Noted) -> bool {
-        noted.walk.begin_to_compare(session.reached());
-        let nodes: Vec<u32> = (0..session.nodes()).collect();
-        self.spent += pass((world, session), &nodes, &mut noted.walk).cost;
-        // What has been handed in is not there any more to be handed in again.
-        noted.walk.recurs() && noted.handed_in == handed_in(world)
+        let at = session.reached();
+        (self.compared, self.next) = (0, at + of.lasted);
+        self.noted = Some(Noted { at, of, state });
     }
 }

@@ -10,11 +10,10 @@ use netloom_engine::{Pending, Session};
 use netloom_fabric::PacketKind;
 use netloom_topology::HostId;
 use netloom_units::Time;
-use netloom_units::recurrence::Walk;
 use rustc_hash::FxHashSet;
 
 use crate::message::Message;
-use crate::run::skip_walk::{Jump, foreseen, hand_in_all, handed_in, jump, pass};
+use crate::run::skip_walk::{Jump, NotedRun, hand_in_all};
 use crate::world::World;
 
 /// Two hosts of which one sends messages to the other.
@@ -62,19 +61,12 @@ pub(super) struct Steps {
     /// How often none has begun in time, and how many jumps are let pass until the next one is awaited.
     misses: u32,
     pause: u32,
-    noted: Option<Noted>,
+    /// The state that is compared with those at which later jumps land.
+    noted: Option<NotedRun>,
     /// How often it has been compared, and how often that is done before another state is noted.
     compared: u32,
     limit: u32,
     is_over: bool,
-}
-
-/// The state that is compared with those at which later jumps land.
-struct Noted {
-    walk: Walk,
-    messages: u64,
-    tally: u64,
-    handed_in: (u64, u64),
 }
 
 /// States to compare with one that has been noted, at most: what steps alternate between.
@@ -131,18 +123,13 @@ impl Steps {
             return None;
         }
         self.misses = 0;
-        let now = session.reached();
-        let nodes: Vec<u32> = (0..session.nodes()).collect();
         if let Some(noted) = &mut self.noted {
             self.compared += 1;
-            noted.walk.begin_to_compare(now);
-            *spent += pass((world, session), &nodes, &mut noted.walk).cost;
-            // What has been handed in is not there any more to be handed in again.
-            if noted.walk.recurs() && noted.handed_in == handed_in(world) {
-                let periods = foreseen(&noted.walk, session, end);
-                if periods > 0 {
-                    return self.jump(world, session, periods);
-                }
+            let periods = noted.periods(world, session, end, spent);
+            if periods > 0 {
+                let pair = self.pair;
+                let noted = std::mem::replace(self, Steps { pair, ..Steps::default() }).noted?;
+                return Some(noted.jump(world, session, periods));
             }
             if self.compared < self.limit {
                 return None;
@@ -150,23 +137,14 @@ impl Steps {
         }
         // During a repetition that is looked at as a whole there is room for all.
         if world.recorder.kept_in_repetition.load(Ordering::Relaxed) == 0 {
-            nodes.iter().for_each(|&node| hand_in_all(world, node, session.node(node)));
+            hand_in_all(world, session);
         }
         self.limit = (2 * self.limit).clamp(1, MOST_STEPS);
         self.compared = 0;
-        let mut walk = Walk::note(now).with_successors();
-        *spent += pass((world, session), &nodes, &mut walk).cost;
-        self.is_over = walk.refusal().is_some();
-        let (messages, tally) = (session.messages(), session.tally());
-        self.noted = Some(Noted { walk, messages, tally, handed_in: handed_in(world) });
+        let noted = NotedRun::new(world, session, spent);
+        self.is_over = noted.is_refused();
+        self.noted = Some(noted);
         None
-    }
-
-    fn jump(&mut self, world: &World, session: &mut Session<World>, periods: u64) -> Option<Jump> {
-        let pair = self.pair;
-        let taken = std::mem::replace(self, Steps { pair, ..Steps::default() });
-        let Noted { mut walk, messages, tally, .. } = taken.noted?;
-        Some(jump((world, session), &mut walk, (messages, tally), periods))
     }
 }
 

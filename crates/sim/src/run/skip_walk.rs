@@ -77,7 +77,7 @@ pub(super) fn pass(
 }
 
 /// Passes through all of a state that recurs and moves it by as many periods; returns what is pending then.
-pub(super) fn moved(
+fn moved(
     (world, session): (&World, &mut Session<World>),
     walk: &mut Walk,
     periods: u64,
@@ -111,7 +111,7 @@ pub(super) struct Jump {
 }
 
 impl Jump {
-    /// One that has skipped this time and so many messages, where so many [packets](packet_hops) had crossed a channel before it.
+    /// One that has skipped a time and a number of messages. `before`: the [packet-hops](packet_hops) until then.
     pub(super) fn new(
         (world, session): (&World, &mut Session<World>),
         time: Time,
@@ -122,7 +122,7 @@ impl Jump {
     }
 }
 
-/// Goes on by as many periods from a state that recurs, since whose first occurrence so many messages and so much of what is tallied have been counted.
+/// Goes on by that many periods from a state that recurs. `messages` and `tally` are the counts of the session at the beginning of the period that it repeats.
 pub(super) fn jump(
     (world, session): (&World, &mut Session<World>),
     walk: &mut Walk,
@@ -188,8 +188,59 @@ fn pass_one(
     session.node(node).recur(world, (node, now), walk);
 }
 
+/// A state of a run in which flows may be succeeded by others, to be compared with later ones.
+pub(super) struct NotedRun {
+    walk: Walk,
+    messages: u64,
+    tally: u64,
+    handed_in: (u64, u64),
+}
+
+impl NotedRun {
+    /// The present state. What that costs is added to `spent`, in messages handled.
+    pub(super) fn new(world: &World, session: &mut Session<World>, spent: &mut u64) -> Self {
+        let nodes: Vec<u32> = (0..session.nodes()).collect();
+        let mut walk = Walk::note(session.reached()).with_successors();
+        *spent += pass((world, session), &nodes, &mut walk).cost;
+        let (messages, tally) = (session.messages(), session.tally());
+        NotedRun { walk, messages, tally, handed_in: handed_in(world) }
+    }
+
+    /// Whether something in it is not known to recur.
+    pub(super) fn is_refused(&self) -> bool {
+        self.walk.refusal().is_some()
+    }
+
+    /// Whether flows have been handed in since, so that no more is known of them.
+    pub(super) fn has_lost_flows(&self, world: &World) -> bool {
+        self.handed_in != handed_in(world)
+    }
+
+    /// Compares the present state: how many more periods are the same as the one since this state, in a run that ends at `end`; none if it differs.
+    pub(super) fn periods(
+        &mut self,
+        world: &World,
+        session: &mut Session<World>,
+        end: Time,
+        spent: &mut u64,
+    ) -> u64 {
+        let nodes: Vec<u32> = (0..session.nodes()).collect();
+        self.walk.begin_to_compare(session.reached());
+        *spent += pass((world, session), &nodes, &mut self.walk).cost;
+        match self.walk.recurs() && !self.has_lost_flows(world) {
+            true => foreseen(&self.walk, session, end),
+            false => 0,
+        }
+    }
+
+    /// Goes on by that many periods from the state that was compared last.
+    pub(super) fn jump(mut self, world: &World, session: &mut Session<World>, periods: u64) -> Jump {
+        jump((world, session), &mut self.walk, (self.messages, self.tally), periods)
+    }
+}
+
 /// How many flows have been handed in at their senders and receivers.
-pub(super) fn handed_in(world: &World) -> (u64, u64) {
+fn handed_in(world: &World) -> (u64, u64) {
     (world.recorder.sent.rows(), world.recorder.received.rows())
 }
 
@@ -201,12 +252,14 @@ fn hand_in(world: &World, node: u32, state: &mut Node) {
     }
 }
 
-/// The same however few there are.
-pub(super) fn hand_in_all(world: &World, node: u32, state: &mut Node) {
-    for (id, host) in state.hosts_mut(node) {
-        if !host.sent.is_empty() {
-            host.hand_in(world, id);
+/// Hands in what all nodes know of flows that have ended.
+pub(super) fn hand_in_all(world: &World, session: &mut Session<World>) {
+    for node in 0..session.nodes() {
+        for (id, host) in session.node(node).hosts_mut(node) {
+            if !host.sent.is_empty() {
+                host.hand_in(world, id);
+            }
+            host.receivers.hand_in_now(&world.recorder.received);
         }
-        host.receivers.hand_in_now(&world.recorder.received);
     }
 }

@@ -579,7 +579,7 @@ fn first_from_outside(session: &Session<World>) -> Time {
     first
 }
 
-/// Goes on by so many times what has happened between two states, of which the second one is that of now: by `time`, in which every flow delivers so many bytes and so many messages are handled.
+/// Repeats what has happened between two states, of which the second one is the present one, `periods` times: that takes `time` and `messages`, and each of `flows` delivers the bytes beside it.
 fn go_on_by(
     world: &World,
     session: &mut Session<World>,

@@ -324,7 +324,7 @@ impl JobRank {
     /// By how much the number of a message moves in a period.
     pub(crate) fn succession(&self, number: u32, walk: &Walk) -> u32 {
         let moved = walk.moved(self.name_of_messages());
-        self.names.inside(number).map_or(0, |_| self.names.outside(moved) - self.names.outside(0))
+        self.names.inside(number).map_or(0, |_| self.names.moved_outside(moved))
     }
 
     /// The repetition of layers that it is in, if any are repeated.

@@ -276,8 +276,8 @@ impl Observer {
         self.log.collectives[place as usize].end = Some(now);
     }
 
-    /// Notes again for some `periods` more what has begun and ended in the last one, which has added `logged` and so many `rounds`: afterwards the second ones of `open` are open instead of the first ones. To
-    /// each part belongs the `next` one of another collective a period later.
+    /// Repeats the notes about parts in collectives for each of `periods`. `logged` are the notes that the last period has added, and `rounds` the rounds that it had. `open` are the places of the notes about parts
+    /// that have not ended, now and afterwards. `next` is the part, and its collective, that comes in the place of a part one period later.
     pub(super) fn log_again(
         &mut self,
         (logged, rounds): (Range<usize>, u32),
@@ -311,8 +311,8 @@ impl Observer {
         std::mem::take(&mut self.log)
     }
 
-    /// [Recurs](netloom_units::recurrence), but for parts in collectives ([`log_again`](Self::log_again)): what it notes in a period is noted again. So many rounds have ended in the period, and `moved` says by how much the
-    /// number of a message from some host moves.
+    /// [Recurs](netloom_units::recurrence), except for parts in collectives ([`log_again`](Self::log_again)): the notes of a period are repeated. `ended`: the rounds that have ended in it. `moved`: by how much the
+    /// number of a message from a host moves.
     pub(super) fn recur(&mut self, ended: u32, walk: &mut Walk, moved: impl Fn(HostId, u32, &Walk) -> u32) {
         let Observer { log, state, since, computing, sending, arrived, parts: _, keeps_activities } = self;
         let RankLog { job: _, rank: _, rounds, waits, collectives: _, activities: _, operations: _ } = log;

@@ -113,6 +113,11 @@ impl Names {
         name * self.count + self.index
     }
 
+    /// By how much an outside name moves where it moves by `inside` in this program.
+    pub(super) fn moved_outside(self, inside: u32) -> u32 {
+        inside.wrapping_mul(self.count)
+    }
+
     /// `None` if it is not the name of something of this program.
     pub(super) fn inside(self, name: u32) -> Option<u32> {
         (name % self.count == self.index).then(|| name / self.count)

@@ -87,7 +87,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// From `then` to `now`, with `logged` notes more about parts and so many `rounds`; `None` if it is not known to go on like that.
+    /// From `then` to `now`, in a period that has added `logged` notes about parts and had `rounds` rounds; `None` if it is not known to go on like that.
     fn between(
         program: &RankProgram,
         then: &At<'_>,
@@ -240,7 +240,7 @@ impl Runner {
             let number = names.inside(number).unwrap_or(0);
             let rank = placed.ranks[src as usize];
             let moved = walk.moved(name(placed, rank, channel_of(placed, rank, number)));
-            moved.wrapping_mul(names.count)
+            names.moved_outside(moved)
         };
         observer.recur(ended, walk, moved_of);
         queued.sort_unstable();
@@ -385,7 +385,7 @@ impl Runner {
         }
     }
 
-    /// Moves by some periods, each of so many `rounds`.
+    /// Moves by `periods`, each of which has `rounds` rounds.
     fn move_on_by_rounds(&mut self, (periods, period): (u32, Time), rounds: u32, logged: Range<usize>) {
         let moved = narrow::<u32>(logged.len()) * periods;
         let open = self.parts.iter_mut().filter(|(left, note)| *left > 0 && *note != ANY);
@@ -412,7 +412,7 @@ impl Runner {
     pub(crate) fn succession(&self, number: u32, walk: &Walk) -> u32 {
         let Some(inside) = self.names.inside(number) else { return 0 };
         let moved = walk.moved(name(&self.placed, self.rank, channel_of(&self.placed, self.rank, inside)));
-        moved.wrapping_mul(self.names.count)
+        self.names.moved_outside(moved)
     }
 }
 

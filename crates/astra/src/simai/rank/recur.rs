@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use netloom_units::recurrence::Walk;
 use netloom_units::{Time, narrow};
 
-use super::file::Step;
-use super::flows::Flow;
-use super::rank::{Issued, Running, SimAiRank, Todo, from_tag, tag};
-use super::report::LayerTimes;
+use super::{Issued, Running, SimAiRank, Todo, from_tag, tag};
 use crate::rank::Envelope;
+use crate::simai::file::Step;
+use crate::simai::flows::Flow;
+use crate::simai::report::LayerTimes;
 
 /// The names of what moves by as much in every period, as [sequence numbers](Walk::seq): a job's own, those of its operations, and of layers.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +24,11 @@ impl Names {
     }
 }
 
-const PS_PER_NS: u64 = 1000;
-
 /// A time that moves by a period, in nanoseconds.
 fn recur_time(at: &mut u64, walk: &mut Walk) {
-    let mut time = Time(*at * PS_PER_NS);
+    let mut time = Time::from_ns(*at);
     walk.time(&mut time);
-    *at = time.0 / PS_PER_NS;
+    *at = time.0 / Time::from_ns(1).0;
 }
 
 fn recur_flow(Flow { channel, step }: &Flow, walk: &mut Walk) {
@@ -145,7 +143,7 @@ impl SimAiRank {
             && let Some((since, lasted)) = repetition
         {
             match each {
-                0 => walk.exact(*since * PS_PER_NS),
+                0 => walk.exact(Time::from_ns(*since).0),
                 _ => recur_time(since, walk),
             }
             walk.exact(lasted.unwrap_or(u64::MAX));
