@@ -266,6 +266,14 @@ impl Active {
     }
 }
 
+/// So many ends that were planned at other rates are no burden.
+const FEW_STALE: usize = 1 << 10;
+
+/// Whether the event of this number is the end of a flow at the rate that it has.
+fn is_end(flows: &[Option<Active>], flow: u32, number: u64) -> bool {
+    flows[flow as usize].as_ref().is_some_and(|flow| flow.drains == Some(number))
+}
+
 pub(crate) struct Run<'a> {
     stage: &'a Stage,
     /// Per endpoint, as the other lists that follow.
@@ -276,6 +284,8 @@ pub(crate) struct Run<'a> {
     endpoints: Endpoints,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     planned: u64,
+    /// Ends among these that were planned at another rate than the flow has now.
+    stale: usize,
     paths: Paths<'a>,
     solver: MaxMin,
     /// By number among the solver's flows, that among `flows`.
@@ -321,6 +331,7 @@ impl<'a> Run<'a> {
             endpoints: Endpoints::new(stage.rails(), stage.transport().options.mtu),
             events: BinaryHeap::new(),
             planned: 0,
+            stale: 0,
             paths: Paths::new(stage, spread),
             solver: MaxMin::default(),
             owners: Vec::new(),
@@ -409,8 +420,9 @@ impl<'a> Run<'a> {
                 }
                 self.events.pop();
                 if let Event::Drained(flow) = event
-                    && self.flows[flow as usize].as_ref().is_none_or(|flow| flow.drains != Some(number))
+                    && !is_end(&self.flows, flow, number)
                 {
+                    self.stale -= 1;
                     continue;
                 }
                 self.now = now;
@@ -701,6 +713,7 @@ impl<'a> Run<'a> {
             let (id, rate) = (self.owners[solved as usize], self.solver.rate(solved));
             self.set_rate(id, rate);
         }
+        self.forget_stale_ends();
     }
 
     fn set_rate(&mut self, id: u32, rate: f64) {
@@ -716,11 +729,23 @@ impl<'a> Run<'a> {
         }
         flow.left = (flow.left - flow.rate * (now - flow.since).as_secs_f64()).max(0.0);
         (flow.since, flow.rate) = (now, rate);
-        flow.drains = None;
+        self.stale += usize::from(flow.drains.take().is_some());
         if rate > 0.0 {
             flow.drains = Some(self.planned + 1);
             let at = now.saturating_add(takes(flow.left, rate));
             self.plan(at, Event::Drained(id));
+        }
+    }
+
+    /// Takes out ends that were planned at other rates, once they are most of what is planned: where many flows share a link, each one that ends changes the rates of all others.
+    fn forget_stale_ends(&mut self) {
+        if self.stale > FEW_STALE && 2 * self.stale > self.events.len() {
+            let flows = &self.flows;
+            self.events.retain(|&Reverse((_, number, event))| match event {
+                Event::Drained(flow) => is_end(flows, flow, number),
+                _ => true,
+            });
+            self.stale = 0;
         }
     }
 
@@ -821,5 +846,37 @@ impl<'a> Run<'a> {
             done,
             outside,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use netloom_topology::{BuildContext, Crossbar, Topology};
+
+    use super::*;
+
+    /// Each of 2,000 messages to one host that begins or ends changes the rates of all others.
+    #[test]
+    fn ends_at_earlier_rates_are_forgotten() {
+        let topology = Topology::Crossbar(Crossbar { hosts: 2, ..Crossbar::default() });
+        let network = topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
+        let message = |number: u64| (0, Message::new(1, Bytes(100_000 + 1000 * number), Time(number)));
+        let plan = Plan::of_messages(2, (0..2000).map(message));
+        let run = FlowRun::new(network, SimConfig::default(), plan).unwrap();
+        let mut run_of = Run::new(&run.stage, run.spread, run.works, None);
+        run_of.begin();
+        let (mut looks, mut most) = (0, 0);
+        while run_of.go(&mut |_| ControlFlow::Break(())).unwrap().is_some() {
+            let valid = run_of.flows.iter().flatten().filter(|flow| flow.drains.is_some()).count();
+            assert_eq!(run_of.stale + valid, ends(&run_of), "each of them is counted");
+            (looks, most) = (looks + 1, most.max(run_of.events.len()));
+        }
+        assert!(looks > 50 && most < 3 * 2000, "{looks} {most}");
+    }
+
+    fn ends(run: &Run<'_>) -> usize {
+        run.events.iter().filter(|Reverse((.., event))| matches!(event, Event::Drained(_))).count()
     }
 }

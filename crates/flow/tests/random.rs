@@ -58,7 +58,8 @@ fn patterns() -> impl Strategy<Value = Pattern> {
             size: Bytes(bytes / 8 + 1).into(),
             ..AllToAll::default()
         })),
-        (size.clone(), 0.1..0.9f64).prop_map(|(bytes, load)| Pattern::Poisson(Poisson {
+        // Not the smallest messages, of which a million come at this load: each one that begins or ends changes the rates of most others.
+        (20_000..500_000u64, 0.1..0.9f64).prop_map(|(bytes, load)| Pattern::Poisson(Poisson {
             size: Bytes(bytes).into(),
             load,
             duration: Some(Time::from_us(50)),

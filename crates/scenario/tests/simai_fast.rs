@@ -141,3 +141,17 @@ fn layers_that_are_alike_are_skipped() {
         records.totals.packet_hops
     );
 }
+
+/// The search waits for the instant at which a repetition has been going on for as long as the one whose state was noted. Shorter ones, which come after those, are over before.
+#[test]
+fn shorter_backward_passes_are_skipped_behind_longer_forward_ones() {
+    let passes = [(30_000, "ALLREDUCE", 400_000), (900, "ALLREDUCE", 50_000), (0, "NONE", 0)];
+    let layers = vec![layer(0, passes, 100); 60];
+    let step = Step { gpus: 8, tensor: 2, expert: 1, layers };
+    let scenario = on(2, 4, "");
+    let (expected, table, _) = run(&step, &scenario, false, 1);
+    let (records, of_fast, skipped) = run(&step, &scenario, true, 1);
+    assert!(records == expected && of_fast == table, "{skipped:?}");
+    // Of 60 layers in each direction.
+    assert!(skipped.repetitions >= 90, "{skipped:?}");
+}

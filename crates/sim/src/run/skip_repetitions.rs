@@ -121,8 +121,14 @@ impl Repetitions {
         let begun = Reference::at(of.node, session).filter(|now| now.round.left < of.round.left);
         let mark = begun.map(|begun| at + (begun.round.since - of.round.since));
         let Some(reference) = begun.filter(|_| mark <= Some(now)) else {
+            let since = world.instant(of.round.since);
+            if let Some(shorter) = begun.filter(|begun| begun.lasted <= at - since) {
+                // Those that come now are over before they have been going on for as long: backward passes behind forward ones, say.
+                self.note(world, session, shorter);
+                return None;
+            }
             // The next one has not begun, or not been going on for as long.
-            let late = now.saturating_sub(world.instant(of.round.since) + of.lasted);
+            let late = now.saturating_sub(since + of.lasted);
             self.next = mark.unwrap_or(now + self.lookahead.max(Time(late.0 / LOOKS)));
             self.noted = Some(noted);
             return None;
