@@ -42,6 +42,8 @@ pub(super) struct Repetitions {
     pub(super) skipped: u64,
     lookahead: Time,
     pause_cost: u64,
+    /// Messages that had been handled at the last pause.
+    handled: u64,
     spent: u64,
     noted: Option<Noted>,
     /// How often it has been compared, and how often that is done before another state is noted.
@@ -81,6 +83,7 @@ impl Repetitions {
             skipped: 0,
             lookahead: setup.lookahead,
             pause_cost: pause_cost(nodes),
+            handled: 0,
             spent: 0,
             noted: None,
             compared: 0,
@@ -108,7 +111,10 @@ impl Repetitions {
         (handled, end): (u64, Time),
     ) -> Option<Jump> {
         let now = session.reached();
-        self.spent += self.pause_cost;
+        // While all calculate, as before the first layer, there is nothing to bring to the instant.
+        if std::mem::replace(&mut self.handled, handled) < handled {
+            self.spent += self.pause_cost;
+        }
         let Some(mut noted) = self.noted.take() else {
             if self.spent > CREDIT + handled / SHARE {
                 self.next = now + Time(now.0 / RARE_LOOKS).max(self.lookahead);
