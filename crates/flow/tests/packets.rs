@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use netloom_flow::RegionRun;
 use netloom_record::Records;
-use netloom_sim::{SimConfig, Simulation};
+use netloom_sim::{ChannelEnds, Degrade, Fault, SimConfig, Simulation};
 use netloom_topology::Network;
 use netloom_transport::{Reliability, Transport};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{
-    Algorithm, AllToAll, Collective, GpuCollective, HostName, Incast, Job, JobPlacement, NicSelection,
-    Pattern, PlanContext, Region, ScaleUp, ScaleUpWiring, Servers, Wiring, Workload,
+    Algorithm, AllToAll, Collective, GpuCollective, HostName, Incast, Job, JobPlacement, Method,
+    NicSelection, Pattern, PlanContext, Region, ScaleUp, ScaleUpWiring, Servers, Wiring, Workload,
 };
 use support::common::*;
 use support::{flow_by_flow, free, laid, messages};
@@ -201,5 +201,37 @@ fn a_ring_of_gpus_takes_about_as_long_as_with_packets() {
         let end = |records: &Records| records.totals.makespan.unwrap().0 as f64;
         let ratio = end(&flows) / end(&packets);
         assert!((ratio - 1.0).abs() < 0.05, "{wiring:?}: {ratio}");
+    }
+}
+
+/// A host sends slowly for a while, in the middle of many repetitions. When it does not any more, the ring is as fast as before: what has been held up does not go on leaving all at once.
+#[test]
+fn a_ring_recovers_when_a_link_does() {
+    let network = crossbar(8);
+    let collective = GpuCollective {
+        size: Bytes(4 << 20),
+        repeat: 40,
+        algorithm: Method::Ring,
+        ..GpuCollective::default()
+    };
+    let degrade = Fault::Degrade(Degrade {
+        channels: vec![ChannelEnds { from: "h0".into(), to: "s0".into(), parallel: 0 }],
+        rate_factor: 0.25,
+        from: Time::from_ms(3),
+        until: Some(Time::from_ms(6)),
+        ..Degrade::default()
+    });
+    let plan = || {
+        Workload::new(Pattern::GpuCollective(collective.clone()))
+            .plan(&network, &PlanContext::new(1))
+            .unwrap()
+    };
+    let config = || SimConfig { faults: vec![degrade.clone()], ..free("ecmp") };
+    for records in [flow_by_flow(&network, config(), plan()), run(network.clone(), config(), plan())] {
+        let times: Vec<u64> =
+            records.jobs.repetitions.iter().map(|repetition| repetition.time.unwrap().0).collect();
+        assert!(times.iter().max().unwrap() > &(2 * times[0]), "it is slow for a while: {times:?}");
+        let behind = times[30..].iter().sum::<u64>() / 10;
+        assert!(behind < times[0] * 5 / 4, "{} {behind}", times[0]);
     }
 }

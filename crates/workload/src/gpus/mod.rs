@@ -30,8 +30,8 @@ const FREE: u16 = 2;
 /// Bytes that an operation takes: itself, its channel, what it waits for, its state.
 const BYTES_PER_OPERATION: u64 = 56;
 
-/// Pieces of an operation that a rank sends to one peer at a time, where it has several: enough that one is on its way while the one before is
-/// acknowledged.
+/// Messages that a rank sends to one peer at a time in a channel of an operation, steps of a ring and pieces: enough that one is on its way while the one before is
+/// acknowledged. With no limit, steps of a ring that have once been held up leave together, each at a part of the rate, at every rank in turn and for good.
 const IN_FLIGHT: usize = 2;
 
 /// Where the GPUs of a workload are.
@@ -407,7 +407,7 @@ impl Builder<'_> {
         let start = if after.len() > 2 { vec![self.join(gpu, after)] } else { after.to_vec() };
         let place = comm.members.iter().position(|&member| member == gpu).unwrap_or(0);
         let begin = self.ops.len();
-        let mut last = Vec::new();
+        let (mut last, mut late) = (Vec::new(), Vec::new());
         for channel in 0..comm.channels {
             let order = comm.order(self.gpus, &schedule, channel);
             let own = order.iter().position(|&member| member as usize == place).map_or(0, narrow::<u32>);
@@ -432,23 +432,34 @@ impl Builder<'_> {
                             before.push(pieces[piece][index]);
                         }
                         let bytes = schedule.bytes(bytes, &transfer.blocks);
-                        self.send((gpu, peer), bytes, (tag, comm.kind), &before)
+                        let send = self.send((gpu, peer), bytes, (tag, comm.kind), &before);
+                        if let Some(earlier) = transfer.behind {
+                            self.ops.irequires(send, ops[earlier as usize]);
+                        }
+                        send
                     } else {
                         self.recv((peer, gpu), tag, &before)
                     });
                 }
                 pieces.push(ops);
             }
-            // Where pieces wait for others, the last sends may begin after all data have come, and have to before those of the next operation.
+            // Where sends wait for others, the last ones may begin after all data have come, and have to before those of the next operation.
+            let late_sends = transfers.late_sends();
             let waits = comm.chunks as usize > IN_FLIGHT;
             let receives = transfers.0.iter().any(|transfer| !transfer.is_send);
             for ops in pieces {
                 let ends = ops.iter().zip(&transfers.0).filter(|(_, it)| waits || it.is_send != receives);
                 last.extend(ends.map(|(&op, _)| op));
+                late.extend(late_sends.iter().map(|&send| ops[send]));
             }
         }
         self.note(comm, begin, (operation, size, number));
-        if last.len() > 2 { vec![self.join(gpu, &last)] } else { last }
+        if last.len() <= 2 && late.is_empty() {
+            return last;
+        }
+        let end = self.join(gpu, &last);
+        late.iter().for_each(|&send| self.ops.irequires(end, send));
+        vec![end]
     }
 
     /// Notes that the operations from `begin` on are part of a collective.

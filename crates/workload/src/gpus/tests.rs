@@ -6,9 +6,14 @@ use netloom_topology::HostId;
 use netloom_units::{Bytes, Rate, Time};
 
 use super::transfers::{Method, Operation, Schedule, Transfer};
+use super::{Comm, Gpus, KINDS};
+use crate::options::Options;
 use crate::pattern::tests::network;
+use crate::plan::{JobSetting, Setting};
 use crate::program::Action;
+use crate::program::testing::{Event, execute};
 use crate::random::{RngExt, Work};
+use crate::servers::Endpoints;
 use crate::{
     GpuCollective, NicSelection, Pattern, Plan, PlanContext, ScaleUp, ScaleUpWiring, Servers, Wiring,
     Workload, find_stall,
@@ -440,7 +445,7 @@ fn every_operation_ends_with_any_channels_and_pieces() {
             let collective =
                 GpuCollective { chunks, algorithm, size: Bytes(999), repeat: 2, ..Default::default() };
             let mut plan = plan_of(collective, ranks);
-            crate::program::testing::execute(&mut plan, seed.into(), Time(777), |_, _, _| {});
+            execute(&mut plan, seed.into(), Time(777), |_, _, _| {});
             assert!(plan.hosts.iter().all(|host| host.is_finished()));
         }
     }
@@ -497,4 +502,82 @@ fn what_makes_no_sense_is_refused() {
         GpuCollective { operation: Operation::ReduceScatter, algorithm: Method::HalvingDoubling, ..base() };
     let error = Workload::new(Pattern::GpuCollective(halving)).plan(&network(6, 6), &PlanContext::new(1));
     assert!(error.unwrap_err().to_string().starts_with("algorithm: expected a power of two of ranks"));
+}
+
+/// However late messages are acknowledged, and whatever has come in the meantime.
+#[test]
+fn a_rank_of_a_ring_has_two_messages_on_their_way_at_most() {
+    for (operation, hosts) in
+        [(Operation::AllReduce, 8), (Operation::AllGather, 5), (Operation::ReduceScatter, 3)]
+    {
+        let mut most = 0;
+        for seed in 0..8 {
+            let collective = GpuCollective {
+                operation,
+                algorithm: Method::Ring,
+                size: Bytes(999),
+                repeat: 2,
+                ..Default::default()
+            };
+            let mut plan = plan_of(collective, hosts);
+            let mut under_way = vec![0; hosts as usize];
+            execute(&mut plan, seed, Time(777), |_, _, event| match event {
+                Event::Sent { src, .. } => {
+                    under_way[src as usize] += 1;
+                    most = most.max(under_way[src as usize]);
+                }
+                Event::Acknowledged { src } => under_way[src as usize] -= 1,
+                _ => {}
+            });
+            assert!(plan.hosts.iter().all(|host| host.is_finished()));
+        }
+        assert_eq!(most, 2, "{operation:?}");
+    }
+}
+
+/// Ranks go on to the next operation when all has come, and may have something of the last one to send then: what they send next must not overtake it.
+#[test]
+fn messages_leave_in_the_order_of_steps_and_operations() {
+    let (network, context, options) = (network(8, 8), PlanContext::new(1), Options::default());
+    let setting = Setting {
+        network: &network,
+        endpoints: Endpoints { network: &network, rails: None },
+        context: &context,
+        options: &options,
+        placement_seed: 1,
+        placed: (0..8).collect(),
+        job: JobSetting::default(),
+    };
+    let gpus = Gpus::new(&setting).unwrap();
+    let comm = Comm {
+        members: (0..8).collect(),
+        tag: 0,
+        kind: 0,
+        name: "",
+        method: Method::Ring,
+        channels: 1,
+        chunks: 1,
+    };
+    let sizes = |seed, latency| {
+        // Blocks of 100 and 101 bytes, then of other sizes.
+        let program = gpus.program(8, 1, [0; KINDS], |builder, gpu| {
+            let mut after = Vec::new();
+            for number in 0..4 {
+                let size = Bytes(803 + 1600 * u64::from(number));
+                after = builder.collective(&comm, gpu, (Operation::AllReduce, size, number), &after);
+            }
+        });
+        let (mut plan, mut sizes) = (setting.run(program.unwrap().0), vec![Vec::new(); 8]);
+        execute(&mut plan, seed, latency, |_, _, event| {
+            if let Event::Sent { src, bytes, .. } = event {
+                sizes[src as usize].push(bytes);
+            }
+        });
+        sizes
+    };
+    let expected = sizes(0, Time::ZERO);
+    assert_eq!(expected[0].len(), 4 * 14);
+    for seed in 0..32 {
+        assert!(sizes(seed, Time(777)) == expected, "seed {seed}");
+    }
 }

@@ -1,11 +1,13 @@
 //! The algorithms of collective operations among GPUs: who sends which blocks to whom, and after what.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use netloom_units::{Bytes, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::IN_FLIGHT;
 use crate::pattern::{Algorithm, bytes_of};
 
 /// A collective operation, called and measured as NCCL does: S is the size of the whole buffer of a rank, which is what `nccl-tests` prints as
@@ -70,6 +72,8 @@ pub(crate) struct Transfer {
     pub(crate) stream: u32,
     /// Which earlier transfers of the rank have to be over: their places in its list. All data that a message carries is there then.
     pub(crate) after: Vec<u32>,
+    /// The send to the same peer that has to have begun, of those that wait for earlier ones: acknowledgements may overtake each other.
+    pub(crate) behind: Option<u32>,
 }
 
 /// What a rank does in an operation, in the order in which it posts its receives.
@@ -78,7 +82,7 @@ pub(crate) struct Transfers(pub(crate) Vec<Transfer>);
 
 impl Transfers {
     fn push(&mut self, peer: u32, blocks: Vec<u32>, is_send: bool, after: &[u32]) -> u32 {
-        self.0.push(Transfer { peer, blocks, is_send, stream: 0, after: after.to_vec() });
+        self.0.push(Transfer { peer, blocks, is_send, stream: 0, after: after.to_vec(), behind: None });
         narrow::<u32>(self.0.len()) - 1
     }
 
@@ -90,7 +94,14 @@ impl Transfers {
         self.push(peer, blocks, false, after)
     }
 
-    /// Steps of a ring of n places: in step i what `sent(i)` names goes to the next place, once the step before has brought it.
+    /// The last sends among those that wait for earlier ones: all that a rank receives may have come before they begin.
+    pub(crate) fn late_sends(&self) -> Vec<usize> {
+        let behind: HashSet<u32> = self.0.iter().filter_map(|transfer| transfer.behind).collect();
+        let last = (0..).zip(&self.0).filter(|(place, it)| it.behind.is_some() && !behind.contains(place));
+        last.map(|(place, _)| place as usize).collect()
+    }
+
+    /// Steps of a ring of n places: in step i what `sent(i)` names goes to the next place, once the step before has brought it. At most [`IN_FLIGHT`] messages are on their way at a time.
     fn ring(
         &mut self,
         (to, from): (u32, u32),
@@ -98,10 +109,14 @@ impl Transfers {
         start: &[u32],
         blocks: impl Fn(u32) -> (Vec<u32>, Vec<u32>),
     ) -> Vec<u32> {
-        let mut before = start.to_vec();
+        let (mut before, mut sends) = (start.to_vec(), Vec::new());
         for step in steps {
             let (sent, received) = blocks(step);
-            self.send(to, sent, &before);
+            let left = sends.len().checked_sub(IN_FLIGHT).map(|place| sends[place]);
+            before.extend(left);
+            let send = self.send(to, sent, &before);
+            self.0[send as usize].behind = left.and(sends.last().copied());
+            sends.push(send);
             before = vec![self.recv(from, received, start)];
         }
         before

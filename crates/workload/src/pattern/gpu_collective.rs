@@ -15,7 +15,7 @@ use crate::plan::{Plan, Setting};
 /// broadcast by the algorithm that is named, or by the one that NCCL would choose.
 ///
 /// Ranks are GPUs: with `servers` GPU g of server s is rank s·k + g (k GPUs each), and what stays inside a server goes over its `scale_up` network, if it has one;
-/// without, each host is a GPU. A rank sends on as soon as it has received what it needs, and is done when it has received
+/// without, each host is a GPU. A rank sends on as soon as it has received what it needs, in a ring two messages at a time, and is done when it has received
 /// everything (a broadcast's first rank: when it has sent). An empty message is sent as one byte.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -25,6 +25,10 @@ pub(crate) enum Event {
         dst: HostId,
         number: u32,
     },
+    /// The transport is done with a message.
+    Acknowledged {
+        src: HostId,
+    },
     /// A call to the host has ended.
     Settled {
         host: HostId,
@@ -57,7 +61,10 @@ pub(crate) fn execute(
         match call {
             Call::Begin => work.begin(now, &mut actions),
             Call::Wake(op) => work.on_wake(now, op, &mut actions),
-            Call::Sent(number) => work.on_sent(now, number, &mut actions),
+            Call::Sent(number) => {
+                work.on_sent(now, number, &mut actions);
+                watch(plan, now, Event::Acknowledged { src: host });
+            }
             Call::Received(src, number) => {
                 work.on_received(now, src, number, &mut actions);
                 watch(plan, now, Event::Arrived { src, dst: host, number });

@@ -322,7 +322,7 @@ mod tests {
             Event::Settled { host } => {
                 finished_recvs[host as usize] = finished(&plan.hosts[host as usize], OpKind::Recv);
             }
-            Event::Arrived { .. } => {}
+            Event::Arrived { .. } | Event::Acknowledged { .. } => {}
         });
         (0..ranks).for_each(|rank| take(&mut held, &mut carried, rank, algorithm.steps(ranks) as usize));
         assert!(carried.values().all(VecDeque::is_empty));

@@ -272,7 +272,7 @@ trigger id 2 barrier count 2
                     assert!(sent.insert((src, dst), (now, bytes)).is_none())
                 }
                 Event::Arrived { src, dst, .. } => _ = arrived.insert((src, dst), now),
-                Event::Settled { .. } => {}
+                Event::Settled { .. } | Event::Acknowledged { .. } => {}
             });
             assert!(plan.hosts.iter().all(|host| host.is_finished()));
             assert_eq!(
@@ -300,7 +300,7 @@ trigger id 2 barrier count 2
             Event::Arrived { src, dst, number } if !of_triggers.contains(&(src, number)) => {
                 assert!(done.insert((src, dst), now).is_none());
             }
-            Event::Arrived { .. } | Event::Settled { .. } => {}
+            Event::Arrived { .. } | Event::Settled { .. } | Event::Acknowledged { .. } => {}
         });
         assert!(plan.hosts.iter().all(|host| host.is_finished()));
         assert_eq!(plan.groups.len(), 1 + usize::from(!of_triggers.is_empty()));

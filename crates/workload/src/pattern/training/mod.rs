@@ -133,7 +133,7 @@ pub struct TrainingStep {
     /// twice as many backward, divided among its tensor- and context-parallel ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<f64>,
-    /// Measured times instead: `{ forward = "1ms", backward = "2ms" }` per micro-batch at one GPU, one entry for all layers or one for each. The embedding
+    /// Measured times instead: `[{ forward = "1ms", backward = "2ms" }]` per micro-batch at one GPU, one entry for all layers or one for each. The embedding
     /// and the output layer then take no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<Vec<LayerTime>>,
