@@ -361,7 +361,7 @@ impl Step {
         for kind in Kind::ALL.into_iter().filter(|&kind| kind != Kind::Pipeline) {
             for operation in kind.operations(self) {
                 let comm = self.comm(kind, 0, operation);
-                is_used |= self.method(operation) == self.method;
+                is_used |= self.method(operation) == self.method && self.crosses_servers(gpus, kind);
                 // Whether there are several servers with several members each may differ from group to group.
                 let others =
                     if self.method(operation) == Method::Hierarchical { self.layout.gpus() } else { 1 };
@@ -387,6 +387,14 @@ impl Step {
             return refuse("algorithm", "one that some collective of this step can be done by", found);
         }
         Ok(())
+    }
+
+    /// Whether any group of a kind has members in several servers: what goes on inside one takes a known time, and a single GPU has nothing to send.
+    fn crosses_servers(&self, gpus: &Gpus, kind: Kind) -> bool {
+        (0..self.layout.gpus()).any(|gpu| {
+            let members = kind.group(&self.layout, gpu);
+            members.len() > 1 && !gpus.in_one_server(&members)
+        })
     }
 
     /// How often a kind's operations are done at most.

@@ -380,6 +380,11 @@ fn what_makes_no_sense_is_refused() {
             TrainingStep { algorithm: Method::Binomial, ..small() },
             "algorithm: expected one that some collective",
         ),
+        // Exchanges among experts, of which there are none.
+        (
+            TrainingStep { algorithm: Method::Pairwise, ..small() },
+            "algorithm: expected one that some collective",
+        ),
     ] {
         let error = plan_of(wrong, 8).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
