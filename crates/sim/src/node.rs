@@ -191,11 +191,20 @@ impl Node {
         }
     }
 
-    /// The component that has just been run is over, and another one begins at the beginning of time. The [clock](World::clock) of records was `ahead` of that of the network.
-    pub(crate) fn end_component(&mut self, ahead: Time) {
+    /// When a packet last came to or left a host, by the clock of the network, or its program did something.
+    pub(crate) fn last_event_of_hosts(&self) -> Time {
         match self {
-            Node::Host(host) => host.last_event += ahead,
-            Node::Server(server) => server.end_component(ahead),
+            Node::Host(host) => host.last_event,
+            Node::Server(server) => server.last_event(),
+            Node::Switch(_) | Node::Untouched | Node::InServer => Time::ZERO,
+        }
+    }
+
+    /// The component that has just been run was over at `end`, and another one begins at the beginning of time. The [clock](World::clock) of records was `ahead` of that of the network.
+    pub(crate) fn end_component(&mut self, end: Time, ahead: Time) {
+        match self {
+            Node::Host(host) => host.end_component(end, ahead),
+            Node::Server(server) => server.end_component(end, ahead),
             Node::Switch(switch) => switch.end_component(ahead),
             Node::Untouched | Node::InServer => {}
         }

@@ -122,6 +122,10 @@ fn components_are_skipped_one_by_one() {
     let (end, in_packets) = (records.totals.simulated, packets.totals.simulated);
     assert!(end.0.abs_diff(in_packets.0) * 50 < in_packets.0 && of_steady.time < end, "{end}, {in_packets}");
     assert!(of_steady.packet_hops * 2 > records.totals.packet_hops, "{of_steady:?}");
+    // What is a mean over time goes on where time was skipped.
+    let mean = |records: &Records| records.totals.reordering.resequencing_packets_mean;
+    let (found, expected) = (mean(&records), mean(&packets));
+    assert!(expected > 0.01 && (found / expected - 1.0).abs() < 0.5, "{found} instead of {expected}");
     let finished = Simulation::new(network.clone(), sprayed(), plan()).unwrap().run(1).unwrap();
     assert_eq!(finished.skipped.map(|skipped| skipped.components), Some(3));
 }

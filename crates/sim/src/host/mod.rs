@@ -166,6 +166,14 @@ impl Host {
         queued.chain(early).chain(coalesced)
     }
 
+    /// The component that it is in was over at `end`. The [clock](World::clock) of records was `ahead` of that of the network: for as long, what was not followed was as it had been on average.
+    pub(crate) fn end_component(&mut self, end: Time, ahead: Time) {
+        if let Some(Reordering { taken, buffer, .. }) = self.reordering.as_deref_mut() {
+            [taken, buffer].into_iter().for_each(|level| level.go_on_alike(end, ahead));
+        }
+        self.last_event += ahead;
+    }
+
     /// What it knows of packets that did not come in order, if any did.
     pub(crate) fn reordering(&self) -> Option<&Reordering> {
         self.reordering.as_deref()

@@ -36,6 +36,17 @@ impl Level {
         (self.now, self.since, self.peak) = (amount, now, self.peak.max(amount));
     }
 
+    /// It was as much on average during a further time, behind `until`, in which it was not followed.
+    pub(crate) fn go_on_alike(&mut self, until: Time, more: Time) {
+        self.is(self.now, until.max(self.since));
+        if self.since > Time::ZERO {
+            let (since, more) = (u128::from(self.since.0), u128::from(more.0));
+            // A product of all three may have more than 128 bits.
+            self.area += self.area / since * more + self.area % since * more / since;
+        }
+        self.since += more;
+    }
+
     /// What it is.
     pub(crate) fn get(&self) -> u64 {
         self.now
@@ -62,5 +73,16 @@ mod tests {
         // 6 for ten picoseconds, 2 for ten, nothing for twenty.
         assert_eq!((level.peak, level.mean(Time(40)), level.get()), (6, 2.0, 0));
         assert_eq!(Level::default().mean(Time::ZERO), 0.0);
+    }
+
+    #[test]
+    fn a_time_in_which_it_was_not_followed_changes_no_mean() {
+        let mut level = Level::default();
+        [(4, 0), (0, 10)].into_iter().for_each(|(amount, now)| level.is(amount, Time(now)));
+        level.go_on_alike(Time(20), Time(180));
+        assert_eq!((level.mean(Time(200)), level.mean(Time(400)), level.peak), (2.0, 1.0, 4));
+        let mut never = Level::default();
+        never.go_on_alike(Time::ZERO, Time(5));
+        assert_eq!(never.mean(Time(5)), 0.0);
     }
 }

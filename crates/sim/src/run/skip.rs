@@ -225,7 +225,8 @@ fn run_components(
         let is_over = !all.stopped && steady.as_ref().is_none_or(|steady| steady.failure.is_none());
         if is_over {
             let ahead = world.take_ahead();
-            nodes.iter_mut().for_each(|node| node.end_component(ahead));
+            let end = nodes.iter().map(Node::last_event_of_hosts).max().unwrap_or_default();
+            nodes.iter_mut().for_each(|node| node.end_component(end, ahead));
         }
         exchange(&mut nodes, &mut aside, ends);
         if !is_over {

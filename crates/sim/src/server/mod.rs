@@ -136,9 +136,14 @@ impl Server {
     }
 
     /// As [a node](crate::node::Node::end_component).
-    pub(crate) fn end_component(&mut self, ahead: Time) {
+    pub(crate) fn end_component(&mut self, end: Time, ahead: Time) {
         self.last_event += ahead;
-        self.nics.iter_mut().for_each(|nic| nic.host.last_event += ahead);
+        self.nics.iter_mut().for_each(|nic| nic.host.end_component(end, ahead));
+    }
+
+    /// When a packet last came to or left one of its NICs, or its program did something.
+    pub(crate) fn last_event(&self) -> Time {
+        self.nics.iter().map(|nic| nic.host.last_event).fold(self.last_event, Time::max)
     }
 
     /// What it has to do.
