@@ -26,9 +26,9 @@ use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Congestion, Reliability, Transport, TransportOptions};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
-    Algorithm, Collective, Goal, GpuCollective, Idle, Incast, Job, JobPlacement, Method, NicChoice,
+    Algorithm, Collective, Draw, Goal, GpuCollective, Idle, Incast, Job, JobPlacement, Method, NicChoice,
     NicSelection, Operation, Pattern, Permutation, Plan, PlanContext, ScaleUp, ScaleUpWiring, Servers,
-    TrainingStep, Wiring, Workload, add_jobs,
+    Straggler, TrainingStep, Wiring, Workload, add_jobs,
 };
 use proptest::prelude::*;
 
@@ -774,6 +774,35 @@ fn steps_of_a_job_are_skipped() {
     };
     let (records, skipped) = skipped_of_plan(&network, &ecmp(), jobs);
     assert!(skipped.packet_hops * 10 > records.totals.packet_hops * 6, "{skipped:?}");
+}
+
+/// Two jobs with messages of one size, of which one calculates for times that are drawn: the other one recurs by itself.
+#[test]
+fn a_job_is_skipped_beside_one_that_draws() {
+    let network = leaf_spine(2, 1, 6);
+    let job = |name: &str, stragglers| Job {
+        name: name.to_owned(),
+        workload: schedule(6, &[1], (60, 10_000, 100_000)),
+        ranks: Some(6),
+        placement: JobPlacement::Packed,
+        share: false,
+        start: Time::ZERO,
+        start_jitter: Time::ZERO,
+        repetitions: 2,
+        class: 0,
+        stragglers,
+    };
+    let draws =
+        Straggler { ranks: None, count: None, factor: 1.0, max_factor: Some(1.3), draw: Draw::Calculation };
+    let both = [job("calm", Vec::new()), job("noisy", vec![draws])];
+    let jobs = || {
+        let context = PlanContext::new(1);
+        let idle = Workload::new(Pattern::Idle(Idle {})).plan(&network, &context).unwrap();
+        add_jobs(idle, &both, &network, &context).unwrap()
+    };
+    let (records, skipped) = skipped_of_plan(&network, &ecmp(), jobs);
+    assert_eq!(skipped.components, 2);
+    assert!(skipped.packet_hops * 10 > records.totals.packet_hops * 3, "{skipped:?}");
 }
 
 #[test]

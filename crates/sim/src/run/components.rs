@@ -20,21 +20,24 @@ const MOST_RECEIVERS: usize = 1 << 18;
 /// Components that are run one by one, at most: each takes some time to begin.
 const MOST: usize = 64;
 
-/// The nodes of hosts and servers in each component. Those whose largest messages are of one size are run together, as they mostly recur together. What is in none is in the first one.
+/// What groups of hosts have in common that mostly recur together: whether calculations of some rank take times that are drawn, after which nothing recurs, and the largest message.
+type Alike = (bool, Bytes);
+
+/// The nodes of hosts and servers in each component. Those that are [alike](Alike) are run together. What is in none is in the first one.
 pub(super) fn components(world: &World, nodes: &[Node]) -> Vec<Vec<u32>> {
     let ends = (0..world.network.hosts()).filter(|&id| !matches!(nodes[id as usize], Node::InServer));
     let Some(mut groups) = Groups::find(world, nodes) else { return vec![ends.collect()] };
-    let mut components: Vec<(Bytes, Vec<u32>)> = Vec::new();
+    let mut components: Vec<(Alike, Vec<u32>)> = Vec::new();
     let mut others = Vec::new();
     for id in ends {
-        let Some(largest) = groups.largest(id) else {
+        let Some(alike) = groups.alike(id) else {
             others.push(id);
             continue;
         };
-        let place = components.iter().position(|&(of_all, _)| of_all == largest);
+        let place = components.iter().position(|&(of_all, _)| of_all == alike);
         match place.or((components.len() == MOST).then_some(0)) {
             Some(place) => components[place].1.push(id),
-            None => components.push((largest, vec![id])),
+            None => components.push((alike, vec![id])),
         }
     }
     components[0].1.append(&mut others);
@@ -46,8 +49,8 @@ struct Groups<'w> {
     world: &'w World,
     /// By node: another one of its group, towards the one that stands for the group.
     towards: Vec<u32>,
-    /// By node that stands for a group: its largest message; none if it neither sends nor receives anything.
-    largest: Vec<Option<Bytes>>,
+    /// By node that stands for a group; none if it neither sends nor receives anything.
+    alike: Vec<Option<Alike>>,
     /// Groups of nodes that send or receive.
     count: usize,
 }
@@ -58,8 +61,8 @@ impl<'w> Groups<'w> {
         if world.network.switches() == 0 || !world.forwarding.is_minimal() {
             return None;
         }
-        let (towards, largest) = ((0..world.network.nodes()).collect(), vec![None; nodes.len()]);
-        let mut groups = Groups { world, towards, largest, count: 0 };
+        let (towards, alike) = ((0..world.network.nodes()).collect(), vec![None; nodes.len()]);
+        let mut groups = Groups { world, towards, alike, count: 0 };
         let pairs = groups.join_ends(nodes)?;
         if groups.count < 2 {
             return None;
@@ -76,7 +79,7 @@ impl<'w> Groups<'w> {
             let Some(work) = node.work() else { continue };
             let (src, _) = self.world.server(id);
             let mut receivers = Vec::new();
-            let largest = work.each_receiver(&mut |dst| receivers.push(dst));
+            let alike = (work.draws_times(), work.each_receiver(&mut |dst| receivers.push(dst)));
             looked_at += receivers.len();
             if looked_at > MOST_RECEIVERS {
                 return None;
@@ -85,8 +88,8 @@ impl<'w> Groups<'w> {
             receivers.dedup();
             for dst in receivers.into_iter().filter(|&dst| dst != src) {
                 let receiver = self.node_of(dst);
-                self.take_part(id, largest);
-                self.take_part(receiver, largest);
+                self.take_part(id, alike);
+                self.take_part(receiver, alike);
                 self.join(id, receiver);
                 pairs.extend([(dst, src), (src, dst)]);
             }
@@ -101,12 +104,12 @@ impl<'w> Groups<'w> {
         self.world.servers.as_ref().map_or(end, |servers| servers.rails.host(end, 0))
     }
 
-    /// A node sends or receives messages of at most this size.
-    fn take_part(&mut self, node: u32, largest: Bytes) {
+    /// A node sends or receives messages.
+    fn take_part(&mut self, node: u32, alike: Alike) {
         let first = self.first(node);
-        let known = &mut self.largest[first as usize];
+        let known = &mut self.alike[first as usize];
         self.count += usize::from(known.is_none());
-        *known = (*known).max(Some(largest));
+        *known = (*known).max(Some(alike));
     }
 
     /// Two nodes that take part are of one group.
@@ -114,7 +117,7 @@ impl<'w> Groups<'w> {
         let (one, other) = (self.first(one), self.first(other));
         if one != other {
             self.towards[other as usize] = one;
-            self.largest[one as usize] = self.largest[one as usize].max(self.largest[other as usize]);
+            self.alike[one as usize] = self.alike[one as usize].max(self.alike[other as usize]);
             self.count -= 1;
         }
     }
@@ -129,10 +132,10 @@ impl<'w> Groups<'w> {
         node
     }
 
-    /// The largest message of a node's group; none if it neither sends nor receives anything.
-    fn largest(&mut self, node: u32) -> Option<Bytes> {
+    /// What a node's group is like; none if it neither sends nor receives anything.
+    fn alike(&mut self, node: u32) -> Option<Alike> {
         let first = self.first(node);
-        self.largest[first as usize]
+        self.alike[first as usize]
     }
 }
 

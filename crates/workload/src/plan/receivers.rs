@@ -4,8 +4,14 @@ use netloom_topology::HostId;
 use netloom_units::Bytes;
 
 use super::{HostWork, Source};
+use crate::program::RankWork;
 
 impl HostWork {
+    /// Whether calculations of some program take times that are drawn.
+    pub fn draws_times(&self) -> bool {
+        self.programs().any(RankWork::draws)
+    }
+
     /// Calls with every host, server or GPU of the plan to which messages may go, with some of them several times. Returns the largest message, as far as that is known beforehand.
     pub fn each_receiver(&self, visit: &mut dyn FnMut(HostId)) -> Bytes {
         match &self.source {

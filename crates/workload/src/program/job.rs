@@ -249,6 +249,11 @@ impl JobRank {
         self.rank.load(self.number).messages.saturating_add(1).saturating_mul(self.names.count())
     }
 
+    /// Whether its calculations take times that are drawn.
+    pub(crate) fn draws(&self) -> bool {
+        self.slowness.as_ref().is_some_and(|slowness| slowness.is_drawn())
+    }
+
     /// Calls with every host of the job: what a rank sends is known only when it does.
     pub(crate) fn each_receiver(&self, visit: &mut dyn FnMut(HostId)) {
         self.placed.hosts.iter().copied().for_each(visit);

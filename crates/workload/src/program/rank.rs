@@ -111,6 +111,11 @@ impl RankWork {
         }
     }
 
+    /// Whether its calculations take times that are drawn.
+    pub(crate) fn draws(&self) -> bool {
+        rank!(self, rank => rank.draws())
+    }
+
     /// Calls with every host to which the rank may send.
     pub(crate) fn each_receiver(&self, visit: &mut dyn FnMut(HostId)) {
         rank!(self, rank => rank.each_receiver(visit));

@@ -149,6 +149,11 @@ impl Runner {
         program.ranks[self.rank as usize].outbound.iter().for_each(|to| visit(hosts[to.dst as usize]));
     }
 
+    /// Whether its calculations take times that are drawn.
+    pub(crate) fn draws(&self) -> bool {
+        self.slowness.as_ref().is_some_and(|slowness| slowness.is_drawn())
+    }
+
     /// The largest message that the rank sends.
     pub(crate) fn largest_message(&self) -> Bytes {
         let sends =
