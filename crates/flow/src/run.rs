@@ -266,7 +266,7 @@ impl Active {
     }
 }
 
-/// So many ends that were planned at other rates are no burden.
+/// Up to this number, ends that were planned at other rates are left among the events.
 const FEW_STALE: usize = 1 << 10;
 
 /// Whether the event of this number is the end of a flow at the rate that it has.

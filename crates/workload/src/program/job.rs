@@ -275,9 +275,9 @@ impl JobRank {
 
     /// [Recurs](netloom_units::recurrence) in a walk with successors. Its messages are those of `origin`; `hashes`: which NIC one takes depends on its number.
     pub(crate) fn recur(&mut self, origin: u32, hashes: bool, walk: &mut Walk) {
-        let (messages, job) = (self.name_of_messages(), self.name_of_job());
-        let JobRank { placed, number, start: _, has_begun, rank, names, due, slowness, job: _, sent } = self;
-        let is_drawn = slowness.as_ref().is_some_and(|slowness| slowness.is_drawn());
+        let (messages, job, is_drawn) = (self.name_of_messages(), self.name_of_job(), self.draws());
+        let JobRank { placed, number, start: _, has_begun, rank, names, due, slowness: _, job: _, sent } =
+            self;
         // Ranks count in whole nanoseconds.
         if hashes || is_drawn || !walk.period().0.is_multiple_of(PS_PER_NS) {
             walk.pass_over();

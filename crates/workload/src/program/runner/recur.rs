@@ -139,6 +139,7 @@ impl Progress {
 impl Runner {
     /// [Recurs](netloom_units::recurrence) in a walk with successors. Its messages are those of `origin`; `hashes`: which NIC one takes that is given none depends on its number.
     pub(crate) fn recur(&mut self, origin: u32, hashes: bool, walk: &mut Walk) {
+        let is_drawn = self.draws();
         let Runner {
             placed,
             rank,
@@ -157,7 +158,7 @@ impl Runner {
             operations,
             // They follow from the states of operations.
             parts: _,
-            slowness,
+            slowness: _,
         } = self;
         let (program, rounds) = (&placed.program.ranks[*rank as usize], placed.program.rounds);
         let rounds_begun = rounds - *rounds_left;
@@ -170,7 +171,6 @@ impl Runner {
             }
         }
         let under_way: usize = windows.iter().map(|window| window.len()).sum();
-        let is_drawn = slowness.as_ref().is_some_and(|slowness| slowness.is_drawn());
         let is_chosen = hashes && matches!(placed.program.nics, Nics::Chosen);
         if !ready.is_empty() || under_way > MOST_UNDER_WAY || is_drawn || is_chosen {
             walk.pass_over();
